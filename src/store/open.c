@@ -271,3 +271,19 @@ int store_open (const char *path, enum store_mode mode, struct store **ret,
         *ret = store;
     return code;
 }
+
+int store_open_recorded (const char *path, struct store **ret, struct pollux_error *err)
+{
+    struct store *store;
+    int code = store_open (path, STORE_READ, &store, err);
+    if (code == 0 && store_count (store) == 0) {
+        code =
+            fail (err, -ENODATA,
+                  "%s: no events; of a journal that is in use, copy the -wal file beside it, too",
+                  file_name (path).text);
+        store_close (store, NULL);
+    }
+    if (code == 0)
+        *ret = store;
+    return code;
+}

@@ -22,7 +22,7 @@
 
 struct reader {
     sqlite3 *db;
-    sqlite3_stmt *rows, *range;
+    sqlite3_stmt *rows, *range, *plan, *before;
     const struct store *store; /* whose connection it is; NULL: an own one */
     struct file_name name;
     char path[PATH_MAX];
@@ -34,6 +34,8 @@ void reader_close (struct reader *reader)
         return;
     sqlite3_finalize (reader->rows);
     sqlite3_finalize (reader->range);
+    sqlite3_finalize (reader->plan);
+    sqlite3_finalize (reader->before);
     if (!reader->store)
         sqlite3_close (reader->db);
     free (reader);
@@ -53,11 +55,24 @@ static int prepare_all (struct reader *reader, struct pollux_error *err)
                         "SELECT seq, at_us, type, job, body FROM events "
                         "WHERE seq > ?1 AND seq <= ?3 ORDER BY seq LIMIT ?2",
                         &reader->rows, err);
+    if (code == 0)
+        code = prepare (reader,
+                        "SELECT (SELECT min (seq) FROM events), "
+                        "(SELECT max (seq) FROM events), (SELECT max (seq) FROM snapshot)",
+                        &reader->range, err);
+    /* The ROUND itself must be there: else its PLAN could be another one's. */
+    if (code == 0)
+        code = prepare (reader,
+                        "SELECT CASE type WHEN 'PLAN' THEN body END FROM events "
+                        "WHERE seq > ?1 AND seq <= ?2 AND type IN ('ROUND', 'PLAN') AND EXISTS "
+                        "(SELECT 1 FROM events WHERE seq = ?1 AND type = 'ROUND') "
+                        "ORDER BY seq LIMIT 1",
+                        &reader->plan, err);
     return code < 0 ? code
                     : prepare (reader,
-                               "SELECT (SELECT min (seq) FROM events), "
-                               "(SELECT max (seq) FROM events), (SELECT max (seq) FROM snapshot)",
-                               &reader->range, err);
+                               "SELECT body FROM events WHERE seq < ?1 AND seq <= ?2 "
+                               "AND type = 'PLAN' ORDER BY seq DESC LIMIT 1",
+                               &reader->before, err);
 }
 
 static int reader_connect (struct reader *reader, const char *path, struct pollux_error *err)
@@ -159,6 +174,48 @@ int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
         code = sql_fail (reader->db, reader->name.text, "read it", err);
     }
     sqlite3_reset (range);
+    return code;
+}
+
+/* The first column of the statement's first row, copied; NULL: there is none. */
+static int read_body (struct reader *reader, sqlite3_stmt *statement, int64_t round, char **ret,
+                      struct pollux_error *err)
+{
+    sqlite3_bind_int64 (statement, 1, round);
+    sqlite3_bind_int64 (statement, 2, last_shown (reader));
+    int step = sqlite3_step (statement), code = 0;
+    const char *body = step == SQLITE_ROW ? text_of (statement, 0) : NULL;
+    *ret = body ? strdup (body) : NULL;
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        code = sql_fail (reader->db, reader->name.text, "read it", err);
+    else if (body && !*ret)
+        code = fail (err, -ENOMEM, "%s: not enough memory for a plan", reader->name.text);
+    sqlite3_reset (statement);
+    return code;
+}
+
+void reader_plans_clear (struct reader_plans *plans)
+{
+    free (plans->plan);
+    free (plans->before);
+    *plans = (struct reader_plans){0};
+}
+
+int reader_find_plans (struct reader *reader, int64_t round, struct reader_plans *ret,
+                       struct pollux_error *err)
+{
+    struct reader_plans plans = {0};
+    int64_t first = 0, last = 0;
+    int code = reader_range (reader, &first, &last, err);
+    if (code == 0)
+        code = read_body (reader, reader->plan, round, &plans.plan, err);
+    if (code == 0)
+        code = read_body (reader, reader->before, round, &plans.before, err);
+    plans.first = first == 1 && !plans.before;
+    if (code < 0)
+        reader_plans_clear (&plans);
+    else
+        *ret = plans;
     return code;
 }
 

@@ -33,6 +33,19 @@ int reader_rows (struct reader *reader, int64_t after, int most, reader_each *ea
 int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
                   struct pollux_error *err);
 
+/* The bodies of two PLANs, as text. */
+struct reader_plans {
+    char *plan;   /* of a ROUND; NULL: it has none, or a snapshot has replaced it */
+    char *before; /* of the PLAN before that ROUND; NULL: the same */
+    bool first;   /* there was no PLAN before: no snapshot has replaced any event */
+};
+
+/* Find the PLAN of the ROUND with this number, and the one before.  On success the caller frees *ret
+ * (reader_plans_clear). */
+int reader_find_plans (struct reader *reader, int64_t round, struct reader_plans *ret,
+                       struct pollux_error *err);
+void reader_plans_clear (struct reader_plans *plans);
+
 /* Bytes of the journal and of its write-ahead log. */
 int64_t reader_bytes (const struct reader *reader);
 

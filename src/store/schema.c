@@ -33,6 +33,10 @@ static const char *const migrations[] = {
     [1] = "CREATE TABLE jobs (job INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, name TEXT NOT NULL,"
           " ended INTEGER NOT NULL, body TEXT NOT NULL) STRICT;"
           "CREATE TABLE states (job INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;",
+    [2] = "CREATE TABLE history (job INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;",
+    /* The same tables; GROUPS, SIZE and POWER among the events, and what follows from them in snapshots.  Programs that
+     * know version 3 refuse the file, or they would lose costs and nodes. */
+    [3] = "",
 };
 _Static_assert(sizeof (migrations) / sizeof (migrations[0]) == STORE_VERSION,
                "a migration to each version");

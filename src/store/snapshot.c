@@ -5,6 +5,7 @@
  *     events  1 .. 90000      ->   snapshot  90000, the cluster without its jobs
  *     (other tables empty)         jobs      each job as it was submitted
  *                                  states    each job after event 90000
+ *                                  history   the past of the cluster and of jobs
  *                                  events    none; the next is 90001
  *
  * All in one transaction: after a crash the file has the old or the new state.  A submission is copied
@@ -74,11 +75,11 @@ static void bind_text (sqlite3_stmt *statement, int at, const struct wire_text_b
     sqlite3_bind_text64 (statement, at, text->text, text->length, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static int step (struct compaction *work, sqlite3_stmt *statement, struct pollux_error *err)
+int store_compact_step (struct store *store, sqlite3_stmt *statement, struct pollux_error *err)
 {
     int code = sqlite3_step (statement) == SQLITE_DONE
                    ? 0
-                   : sql_fail (work->store->db, work->store->name.text, "compact it", err);
+                   : sql_fail (store->db, store->name.text, "compact it", err);
     sqlite3_reset (statement);
     sqlite3_clear_bindings (statement); /* they point to the text */
     return code;
@@ -102,7 +103,7 @@ static int write_state (struct compaction *work, int job, struct pollux_error *e
     sqlite3_bind_int64 (work->state, 1, job);
     bind_text (work->state, 2, &store->text);
     work->bytes += (int64_t)store->text.length;
-    return step (work, work->state, err);
+    return store_compact_step (work->store, work->state, err);
 }
 
 static int write_jobs (struct compaction *work, struct pollux_error *err)
@@ -110,7 +111,7 @@ static int write_jobs (struct compaction *work, struct pollux_error *err)
     struct store *store = work->store;
     const struct cluster *cluster = work->cluster;
     sqlite3_bind_int64 (work->submitted, 1, store->job_count);
-    int code = step (work, work->submitted, err);
+    int code = store_compact_step (work->store, work->submitted, err);
     if (code == 0 && store->job_count + sqlite3_changes (store->db) != cluster->job_count) {
         work->refused = true;
         return fail (err, -EINVAL, "%s: cannot compact it: %d jobs, and events of %d",
@@ -124,7 +125,7 @@ static int write_jobs (struct compaction *work, struct pollux_error *err)
         code = write_state (work, i, err);
         sqlite3_bind_int64 (work->ended, 1, i);
         if (code == 0 && ended)
-            code = step (work, work->ended, err);
+            code = store_compact_step (work->store, work->ended, err);
     }
     return code;
 }
@@ -142,7 +143,7 @@ static int write_header (struct compaction *work, const struct round_summary *ro
         return code;
     sqlite3_bind_int64 (work->header, 1, store->count);
     bind_text (work->header, 2, &store->text);
-    return step (work, work->header, err);
+    return store_compact_step (work->store, work->header, err);
 }
 
 /* Grow store->ended. */
@@ -167,8 +168,18 @@ static void note_jobs (struct store *store, const struct cluster *cluster)
     store->job_count = cluster->job_count;
 }
 
+static int write_history (struct compaction *work, const struct history *history,
+                          struct pollux_error *err)
+{
+    struct history_written written;
+    int code = history_rows_write (work->store, work->cluster, history, &written, err);
+    work->bytes += written.bytes;
+    work->refused |= written.refused;
+    return code;
+}
+
 static int compact (struct compaction *work, const struct round_summary *rounds, int round_count,
-                    struct pollux_error *err)
+                    const struct history *history, struct pollux_error *err)
 {
     struct store *store = work->store;
     const char *name = store->name.text;
@@ -179,6 +190,8 @@ static int compact (struct compaction *work, const struct round_summary *rounds,
         code = write_jobs (work, err);
     if (code == 0)
         code = write_header (work, rounds, round_count, err);
+    if (code == 0)
+        code = write_history (work, history, err);
     fault_point ("compact");
     if (code == 0)
         code = sql_run (store->db, name, "compact it", "DELETE FROM events", err);
@@ -191,7 +204,8 @@ static int compact (struct compaction *work, const struct round_summary *rounds,
 }
 
 int store_compact (struct store *store, const struct cluster *cluster,
-                   const struct round_summary *rounds, int round_count, struct pollux_error *err)
+                   const struct round_summary *rounds, int round_count,
+                   const struct history *history, struct pollux_error *err)
 {
     int code = store_commit (store, err);
     if (code < 0)
@@ -203,7 +217,7 @@ int store_compact (struct store *store, const struct cluster *cluster,
     code = reserve (store, cluster->job_count, err);
     if (code < 0)
         return code;
-    code = compact (&work, rounds, round_count, err);
+    code = compact (&work, rounds, round_count, history, err);
     if (code < 0 && work.refused) {
         sqlite3_exec (store->db, "ROLLBACK", NULL, NULL, NULL);
         store->refused = store->count;
@@ -313,13 +327,26 @@ static int read_snapshot (struct store *store, struct cluster *cluster, struct w
     return code;
 }
 
+/* After a failure (code) the history is empty. */
+static int begin_history (struct store *store, const struct cluster *cluster,
+                          struct history *history, int code, struct pollux_error *err)
+{
+    static const struct cluster empty;
+    if (code == 0)
+        return history_rows_read (store, cluster, history, err);
+    history_begin (history, &empty);
+    return code;
+}
+
 int store_restore (struct store *store, struct cluster *cluster, struct wire_past *past,
-                   struct pollux_error *err)
+                   struct history *history, struct pollux_error *err)
 {
     struct wire_past ignored = {0};
     int code = sql_run (store->db, store->name.text, "read it", "BEGIN", err);
     if (code == 0)
         code = read_snapshot (store, cluster, past ? past : &ignored, err);
+    if (history)
+        code = begin_history (store, cluster, history, code, err);
     sqlite3_exec (store->db, "COMMIT", NULL, NULL, NULL);
     wire_past_clear (&ignored);
     if (code == 0 && store->count < store->snapshot)

@@ -16,6 +16,9 @@
 #include "store/store_private.h"
 #include "store/sql.h"
 
+/* In the table meta: how a recording was made. */
+#define RECORDING_KEY "recording"
+
 /* ---- Writing ------------------------------------------------------------------------------ */
 
 int store_give_up (struct store *store, int code)
@@ -117,6 +120,25 @@ struct journal store_journal (struct store *store)
     bool by_count = store->mode == STORE_RECORD;
     return (struct journal){
         .append = store_append, .commit = by_count ? NULL : commit_events, .self = store};
+}
+
+int store_write_recording (struct store *store, const char *text, size_t length,
+                           struct pollux_error *err)
+{
+    sqlite3_stmt *insert = NULL;
+    int code = store_commit (store, err);
+    if (code < 0)
+        return code;
+    bool done =
+        sqlite3_prepare_v2 (store->db,
+                            "INSERT OR REPLACE INTO meta VALUES ('" RECORDING_KEY "', ?)", -1,
+                            &insert, NULL) == SQLITE_OK &&
+        sqlite3_bind_text64 (insert, 1, text, length, SQLITE_STATIC, SQLITE_UTF8) == SQLITE_OK &&
+        sqlite3_step (insert) == SQLITE_DONE;
+    if (!done)
+        code = store_give_up (store, sql_fail (store->db, store->name.text, "write to it", err));
+    sqlite3_finalize (insert);
+    return code;
 }
 
 int store_close (struct store *store, struct pollux_error *err)
@@ -222,6 +244,29 @@ static int store_next (void *self, const struct cluster *cluster, struct event *
     store->bytes += (int64_t)row.length;
     *ret = store->event.event;
     return 1;
+}
+
+void store_pause (struct store *store)
+{
+    sqlite3_reset (store->select); /* store_next goes on after seq */
+}
+
+void store_rewind (struct store *store)
+{
+    store_pause (store);
+    store->seq = 0;
+}
+
+int store_last_us (struct store *store, int64_t *ret, struct pollux_error *err)
+{
+    return sql_integer (store->db, store->name.text,
+                        "SELECT at_us FROM events ORDER BY seq DESC LIMIT 1", 0, ret, err);
+}
+
+int store_read_recording (struct store *store, char **ret, struct pollux_error *err)
+{
+    return sql_text (store->db, store->name.text,
+                     "SELECT value FROM meta WHERE key = '" RECORDING_KEY "'", ret, err);
 }
 
 struct source store_source (struct store *store)

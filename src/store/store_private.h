@@ -35,6 +35,25 @@ struct store {
     struct wire_event event;
 };
 
+/* Run a statement of a compaction, which returns no rows, and make it ready for the next row. */
+int store_compact_step (struct store *store, sqlite3_stmt *statement, struct pollux_error *err);
+
+/* What history_rows_write has done. */
+struct history_written {
+    int64_t bytes;
+    bool refused; /* a record could not be encoded */
+};
+
+/* Write the history that belongs to the snapshot of the cluster, in the caller's transaction.  Rows
+ * of jobs that had ended at the snapshot before are final.  NULL: the snapshot has none. */
+int history_rows_write (struct store *store, const struct cluster *cluster,
+                        const struct history *history, struct history_written *ret,
+                        struct pollux_error *err);
+
+/* Begin the history with a cluster that was just restored, and read what was kept. */
+int history_rows_read (struct store *store, const struct cluster *cluster, struct history *history,
+                       struct pollux_error *err);
+
 /* The number of the last event that is committed. */
 static inline int64_t store_committed (const struct store *store)
 {

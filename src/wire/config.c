@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "wire/hook.h"
 #include "wire/job.h"
 #include "wire/keys.h"
 #include "wire/member.h"
@@ -34,6 +35,8 @@ static const struct wire_member config_members[] = {
     {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
     {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
     {WIRE_MEMBER (wire_config, experience, WIRE_BOOL)},
+    {WIRE_FIELD ("hook_timeout", wire_config, hook_timeout_s, WIRE_DOUBLE), .min = 0.1,
+     .max = 86400},
     {WIRE_MEMBER (wire_config, tls_self_signed, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, insecure, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
@@ -56,39 +59,25 @@ static const struct wire_member config_members[] = {
 };
 
 static const char *const known_keys[] = {
-    "state",
-    "listen",
-    "host_names",
-    "backend",
-    "nodes",
-    "slots",
-    "policy",
-    "checkpoints",
-    "interval",
-    "restart_delay",
-    "fairness",
-    "run_as",
-    "allow_root",
-    "log_level",
-    "log_format",
-    "max_body",
-    "rate",
-    "burst",
-    "connections",
-    "connections_per_address",
-    "job_log_limit",
-    "keep_events",
-    "policy_options",
-    "access_log",
-    "auth",
-    "admin_users",
-    "slurm",
-    "tls_cert",
-    "tls_key",
-    "tls_self_signed",
-    "insecure",
-    "experience",
-    NULL,
+    "state",          "listen",
+    "host_names",     "backend",
+    "nodes",          "slots",
+    "policy",         "checkpoints",
+    "interval",       "restart_delay",
+    "fairness",       "run_as",
+    "allow_root",     "log_level",
+    "log_format",     "max_body",
+    "rate",           "burst",
+    "connections",    "connections_per_address",
+    "job_log_limit",  "keep_events",
+    "policy_options", "access_log",
+    "auth",           "admin_users",
+    "slurm",          "tls_cert",
+    "tls_key",        "tls_self_signed",
+    "insecure",       "experience",
+    "cluster",        "goal",
+    "grow",           "shrink",
+    "hook_timeout",   NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -103,6 +92,10 @@ void wire_config_clear (struct wire_config *config)
     free (config->tls_key);
     free (config->nodes);
     free (config->checkpoints);
+    free (config->cluster);
+    free (config->groups);
+    wire_strings_free (config->grow);
+    wire_strings_free (config->shrink);
     *config = (struct wire_config){0};
 }
 
@@ -115,6 +108,7 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
         .restart_delay_s = 30,
         .p = -1,
         .experience = true,
+        .hook_timeout_s = 300,
         .log_level = 2, /* info */
         .access_log = true,
         .max_body = 1 << 20,
@@ -267,6 +261,19 @@ static void read_nodes (struct reader *reader)
     }
 }
 
+static void read_goal (struct reader *reader)
+{
+    const char *text;
+    struct pollux_error why;
+    struct wire_place place = wire_field (&reader->root, "goal");
+    if (!wire_has (&reader->root, "goal"))
+        return;
+    int code = wire_text (&reader->root, "goal", &text, reader->err);
+    if (code == 0 && goal_parse (text, &reader->config.goal, &why) < 0)
+        code = wire_fail (&place, reader->err, "%s", why.text);
+    note (reader, code);
+}
+
 /* names: NULL at the end; NULL: any. */
 static void check_name (struct reader *reader, const char *key, const char *const *names)
 {
@@ -302,6 +309,10 @@ static int read_root (struct reader *reader)
     read_path (reader, "checkpoints", &config->checkpoints);
     read_path (reader, "tls_cert", &config->tls_cert);
     read_path (reader, "tls_key", &config->tls_key);
+    read_path (reader, "cluster", &config->cluster);
+    read_goal (reader);
+    note (reader, wire_hook_decode (&reader->root, "grow", &config->grow, reader->err));
+    note (reader, wire_hook_decode (&reader->root, "shrink", &config->shrink, reader->err));
     read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_list (reader, "admin_users", 0, wrong_user, &config->admin_users);
@@ -377,6 +388,20 @@ static int put_nodes (json_t *object, const struct wire_config *config, struct p
     return code;
 }
 
+static int put_scaling (json_t *object, const struct wire_config *config, struct pollux_error *err)
+{
+    char goal[GOAL_SIZE];
+    goal_format (&config->goal, goal);
+    int code = wire_string_put (object, "cluster", config->cluster, wire_wrong_path, err);
+    if (code == 0)
+        code = wire_put (object, "goal", json_string (goal), err);
+    if (code == 0 && config->grow)
+        code = wire_strings_put (object, "grow", config->grow, wire_wrong_word, err);
+    if (code == 0 && config->shrink)
+        code = wire_strings_put (object, "shrink", config->shrink, wire_wrong_word, err);
+    return code;
+}
+
 json_t *wire_config_encode (const struct wire_config *config, struct pollux_error *err)
 {
     json_t *object = json_object ();
@@ -397,6 +422,8 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
         code = wire_put (object, "backend", json_string (config->backend), err);
     if (code == 0)
         code = put_nodes (object, config, err);
+    if (code == 0)
+        code = put_scaling (object, config, err);
     if (code == 0)
         code = wire_string_put (object, "checkpoints", config->checkpoints, wire_wrong_path, err);
     if (code == 0)

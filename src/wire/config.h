@@ -6,7 +6,7 @@
 #ifndef WIRE_CONFIG_H
 #define WIRE_CONFIG_H
 
-#include "cluster/node.h"
+#include "cluster/node_group.h"
 #include "cluster/policy_settings.h"
 #include "wire/json.h"
 #include "wire/slurm_config.h"
@@ -38,6 +38,13 @@ struct wire_config {
     struct node *nodes; /* none: this machine as it is */
     int node_count;
     enum wire_slots slots;
+    char *cluster;         /* absolute path of a file with groups of nodes; NULL: there are none */
+    struct goal goal;      /* of their size */
+    char **grow, **shrink; /* words before the names of nodes; NULL: those of the backend */
+    double hook_timeout_s; /* of grow and shrink */
+    /* The groups of the file `cluster`, which the program reads: not a field of the configuration. */
+    struct node_group *groups;
+    int group_count;
     char *checkpoints; /* absolute directory for jobs without checkpoint_dir; NULL: under state */
     char policy[NAME_SIZE];
     double interval_s, restart_delay_s;

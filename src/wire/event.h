@@ -13,6 +13,9 @@
  *     START     a     {"generation": 1, "placement": {"n0": 4, "n3": 2}}
  *     STARTED   a     {"generation": 1}
  *     EXIT      a     {"generation": 1, "kind": "finished"}
+ *     GROUPS          {"goal": "band:0.35,0.65", "groups": [{"name": "spot", "max": 16, ...}]}
+ *     SIZE            {"utility": 0.52, "nodes": {"spot": 4}, "reason": "..."}
+ *     POWER           {"node": "spot-0", "state": "starting", "deadline_us": 1700000000000000}
  *
  * docs/formats.md lists all fields.  Unknown numbers (NaN) are not written.
  */
@@ -53,6 +56,7 @@ struct wire_event {
     int iter_capacity, report_capacity;
     struct plan plan;
     struct wire_shares shares;
+    struct node_group groups[NODE_GROUPS_LIMIT];
 };
 void wire_event_clear (struct wire_event *event);
 

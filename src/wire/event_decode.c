@@ -16,6 +16,7 @@
 #include "wire/event_format.h"
 #include "wire/job.h"
 #include "wire/launch.h"
+#include "wire/node_groups.h"
 #include "wire/policy_settings.h"
 #include "wire/spec.h"
 
@@ -190,6 +191,37 @@ static int decode_plan (const struct cluster *cluster, const struct wire_place *
     return code < 0 ? code : wire_members_decode (wire_plan_members, body, &ret->plan, err);
 }
 
+/* ---- Groups of nodes ---------------------------------------------------------------------- */
+
+static int decode_groups (const struct wire_place *body, struct wire_event *ret,
+                          struct pollux_error *err)
+{
+    ret->event.groups.list = ret->groups;
+    return wire_goal_groups_decode (body, &ret->event.groups.goal, ret->groups,
+                                    &ret->event.groups.count, err);
+}
+
+/* Every group of the cluster has a number. */
+static int decode_sizes (const struct cluster *cluster, const struct wire_place *body,
+                         struct event *event, struct pollux_error *err)
+{
+    struct wire_place nodes = wire_field (body, "nodes"), place;
+    const struct power *power = &cluster->power;
+    event->size.resize = wire_has (body, "nodes");
+    if (!event->size.resize)
+        return event->size.reason[0] ? wire_fail (&nodes, err, "expected it beside the reason") : 0;
+    int code = wire_expect_object (&nodes, err);
+    for (void *at = NULL; code == 0 && wire_each (&nodes, &at, &place);)
+        if (node_groups_find (power->groups, power->count, place.key) < 0)
+            code = wire_fail (&place, err, "expected the name of a group");
+    for (int i = 0; code == 0 && i < power->count; i++) {
+        int64_t count = 0;
+        code = wire_int64 (&nodes, power->groups[i].name, 0, NODES_LIMIT, &count, err);
+        event->size.nodes[i] = (int)count;
+    }
+    return code;
+}
+
 /* ---- Rows --------------------------------------------------------------------------------- */
 
 static int decode_body (const struct cluster *cluster, const struct wire_place *body,
@@ -212,6 +244,10 @@ static int decode_body (const struct cluster *cluster, const struct wire_place *
     case EVENT_START:
         return wire_placement_decode (&placement, cluster, &ret->shares, &event->start.placement,
                                       err);
+    case EVENT_GROUPS:
+        return decode_groups (body, ret, err);
+    case EVENT_SIZE:
+        return decode_sizes (cluster, body, event, err);
     default:
         return 0;
     }

@@ -13,6 +13,7 @@
 #include "wire/event_format.h"
 #include "wire/job.h"
 #include "wire/launch.h"
+#include "wire/node_groups.h"
 #include "wire/policy_settings.h"
 #include "wire/spec.h"
 
@@ -142,6 +143,30 @@ static int put_plan (const struct cluster *cluster, const struct plan *plan, jso
     return code < 0 ? code : wire_members_encode (wire_plan_members, plan, body, err);
 }
 
+/* ---- Groups of nodes ---------------------------------------------------------------------- */
+
+/* Written only if the size changes. */
+static int put_sizes (const struct cluster *cluster, const struct event *event, json_t *body,
+                      struct pollux_error *err)
+{
+    if (!event->size.resize)
+        return event->size.reason[0]
+                   ? fail (err, -EINVAL, "reason: expected none without a change of size")
+                   : 0;
+    json_t *nodes = put_object (body, "nodes", err);
+    int code = nodes ? 0 : -ENOMEM;
+    for (int i = 0; code == 0 && i < cluster->power.count; i++) {
+        const char *group = cluster->power.groups[i].name;
+        int count = event->size.nodes[i];
+        if (count < 0 || count > NODES_LIMIT)
+            code = fail (err, -EINVAL, "nodes.%s: expected a number from 0 to %d, got %d", group,
+                         NODES_LIMIT, count);
+        else
+            code = wire_put (nodes, group, json_integer (count), err);
+    }
+    return code;
+}
+
 /* ---- Rows --------------------------------------------------------------------------------- */
 
 static int put_round (const struct event *event, json_t *body, struct pollux_error *err)
@@ -169,6 +194,11 @@ static int put_body (const struct cluster *cluster, const struct event *event, j
         return put_plan (cluster, event->plan, body, err);
     case EVENT_START:
         return wire_placement_put (cluster, event->start.placement, body, "placement", err);
+    case EVENT_GROUPS:
+        return wire_goal_groups_put (&event->groups.goal, event->groups.list, event->groups.count,
+                                     body, err);
+    case EVENT_SIZE:
+        return put_sizes (cluster, event, body, err);
     default:
         return 0;
     }

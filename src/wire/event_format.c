@@ -14,12 +14,7 @@
 static const struct wire_member no_members[] = {{0}};
 
 static const struct wire_member limits_members[] = {
-    {WIRE_FIELD ("min_replicas", event, limits.min_replicas, WIRE_INT),
-     .max = POLLUX_REPLICAS_LIMIT},
-    {WIRE_FIELD ("max_replicas", event, limits.max_replicas, WIRE_INT), .min = 1,
-     .max = POLLUX_REPLICAS_LIMIT},
-    {WIRE_FIELD ("weight", event, limits.weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,
-     .max = WIRE_WEIGHT_LIMIT},
+    WIRE_LIMITS_ROWS (event, limits),
     {0},
 };
 
@@ -71,12 +66,34 @@ static const struct wire_member exit_members[] = {
     {0},
 };
 
+/* Without a change of size: the utility only. */
+static const struct wire_member size_members[] = {
+    {WIRE_FIELD ("utility", event, size.utility, WIRE_DOUBLE), .optional = true, .missing = NAN,
+     .max = INFINITY},
+    {WIRE_FIELD ("reason", event, size.reason, WIRE_TEXT), .optional = true,
+     .max = DETAIL_SIZE - 1},
+    {0},
+};
+
+static const struct wire_member power_members[] = {
+    {WIRE_FIELD ("node", event, power.node, WIRE_NAME)},
+    {WIRE_FIELD ("state", event, power.state, WIRE_CHOICE), .max = POWER_STATES - 1,
+     .names = power_names},
+    {WIRE_FIELD ("deadline_us", event, power.deadline_us, WIRE_INT64), .optional = true,
+     .max = 0x1p53},
+    {WIRE_FIELD ("detail", event, power.detail, WIRE_TEXT), .optional = true,
+     .max = DETAIL_SIZE - 1},
+    {0},
+};
+
 const struct wire_format wire_formats[EVENT_TYPES] = {
     [EVENT_SUBMIT] = {true, no_members},          [EVENT_CANCEL] = {true, no_members},
     [EVENT_LIMITS] = {true, limits_members},      [EVENT_NODE] = {false, node_members},
     [EVENT_HINTS] = {false, no_members},          [EVENT_ROUND] = {false, round_members},
     [EVENT_PLAN] = {false, no_members},           [EVENT_START] = {true, start_members},
     [EVENT_STARTED] = {true, generation_members}, [EVENT_EXIT] = {true, exit_members},
+    [EVENT_GROUPS] = {false, no_members},         [EVENT_SIZE] = {false, size_members},
+    [EVENT_POWER] = {false, power_members},
 };
 
 const struct wire_member wire_batch_members[] = {

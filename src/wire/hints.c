@@ -20,6 +20,10 @@ static const struct wire_member hints_members[] = {
      .max = MODEL_PROGRESS_LIMIT},
     {WIRE_MEMBER (hints, total, WIRE_DOUBLE), .optional = true, .missing = NAN,
      .max = MODEL_PROGRESS_LIMIT},
+    {WIRE_MEMBER (hints, step_s, WIRE_DOUBLE), .optional = true, .missing = NAN,
+     .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (hints, rate_factor, WIRE_DOUBLE), .optional = true, .missing = NAN,
+     .max = MODEL_GAIN_LIMIT},
     {0},
 };
 
@@ -37,6 +41,9 @@ static const char *missing_limit (const struct pollux_limits *limits, bool has_m
 }
 
 /* ---- Models of other types ---------------------------------------------------------------- */
+
+/* Elements of `models` at most, with those that are skipped. */
+enum { MODELS_LIMIT = 64 };
 
 static const struct wire_member other_members[] = {
     {WIRE_MEMBER (type_model, type, WIRE_NAME)},
@@ -88,10 +95,14 @@ int wire_other_models_decode (const struct wire_place *object, struct hints *hin
         return 0;
     if (!hints->has_model || !hints->type[0])
         return wire_fail (&list, err, "expected model and type beside it");
-    int code = wire_count_elements (&list, OTHER_MODELS_LIMIT, "models", &count, err);
+    int code = wire_count_elements (&list, MODELS_LIMIT, "models", &count, err);
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct wire_place place = wire_element (&list, i);
-        code = decode_other (&place, hints, err);
+        if (wire_has (&place, "plan")) /* of a later version */
+            continue;
+        code = hints->other_count < OTHER_MODELS_LIMIT
+                   ? decode_other (&place, hints, err)
+                   : wire_fail (&list, err, "expected at most %d models", OTHER_MODELS_LIMIT);
     }
     return code;
 }
@@ -140,6 +151,22 @@ int wire_hints_decode (const struct wire_place *object, struct hints *ret, struc
     if (code == 0)
         *ret = hints;
     return code;
+}
+
+int wire_hints_check (const struct wire_place *object, const struct hints *hints,
+                      struct pollux_error *err)
+{
+    for (int i = 0; i < hints_model_count (hints); i++) {
+        struct type_model item = hints_model_at (hints, i);
+        struct wire_place place = wire_field (object, i > 0 ? "models" : "model");
+        if (!model_step_in_range (&item.model, item.max_local))
+            return wire_fail (
+                &place, err,
+                "expected a step of max_local (%lld) samples%s%s to take at least %g s",
+                (long long)item.max_local, item.type[0] ? " on type " : "", item.type,
+                MODEL_STEP_LEAST);
+    }
+    return 0;
 }
 
 int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_error *err)

@@ -150,6 +150,7 @@ int wire_version (const struct wire_place *object, int oldest, int newest, int *
         return 0;
     }
     struct wire_place place = wire_field (object, "version");
-    wire_fail (&place, err, "expected version %d of the protocol, or the one before", newest);
+    wire_fail (&place, err, "expected version %d%s", newest,
+               oldest < newest ? " or an older one" : "");
     return -EPROTO;
 }

@@ -44,6 +44,22 @@ int wire_name (const struct wire_place *object, const char *key, char ret[NAME_S
     return 0;
 }
 
+int wire_job_numbers (const struct wire_place *object, double most, wire_take_number *take,
+                      void *self, struct pollux_error *err)
+{
+    struct wire_place place;
+    double number = 0;
+    int code = wire_expect_object (object, err);
+    for (void *at = NULL; code == 0 && wire_each (object, &at, &place);) {
+        if (!wire_is_name (place.key))
+            return wire_fail_key (&place, err, "expected the name of a job");
+        code = wire_double (object, place.key, 0, most, &number, err);
+        if (code == 0)
+            code = take (self, &place, number, err);
+    }
+    return code;
+}
+
 int wire_choice (const struct wire_place *object, const char *key, const char *const *names,
                  int count, int *ret, struct pollux_error *err)
 {
@@ -202,6 +218,19 @@ int wire_put (json_t *object, const char *key, json_t *value, struct pollux_erro
     return json_object_set_new (object, key, value) == 0
                ? 0
                : fail (err, -ENOMEM, "%s: not enough memory", key);
+}
+
+int wire_put_list (json_t *object, const char *key, int count, wire_put_item *put, const void *self,
+                   struct pollux_error *err)
+{
+    json_t *list = json_array ();
+    int code = wire_put (object, key, list, err);
+    for (int i = 0; code == 0 && i < count; i++) {
+        json_t *item = json_object ();
+        code = json_array_append_new (list, item) == 0 ? put (self, i, item, err)
+                                                       : fail (err, -ENOMEM, "not enough memory");
+    }
+    return code;
 }
 
 /* A number of any type as a double, for the comparison with the range. */

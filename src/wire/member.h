@@ -59,6 +59,11 @@ int wire_members_encode (const struct wire_member *members, const void *base, js
  * creating it failed.  0 or -ENOMEM. */
 int wire_put (json_t *object, const char *key, json_t *value, struct pollux_error *err);
 
+/* Add a list of `count` objects: put fills each one, by its index.  0, -ENOMEM or put's failure. */
+typedef int wire_put_item (const void *self, int index, json_t *object, struct pollux_error *err);
+int wire_put_list (json_t *object, const char *key, int count, wire_put_item *put, const void *self,
+                   struct pollux_error *err);
+
 /* True for a name: 1..63 bytes of UTF-8 without control characters.  True for a line: the same with
  * 0..most bytes. */
 bool wire_is_name (const char *text);
@@ -67,6 +72,13 @@ bool wire_is_line (const char *text, size_t most);
 /* Read a required field that is a name. */
 int wire_name (const struct wire_place *object, const char *key, char ret[NAME_SIZE],
                struct pollux_error *err);
+
+/* Read an object that has a number from 0 to `most` for names of jobs: call take with the place and the number of each,
+ * until it fails. */
+typedef int wire_take_number (void *self, const struct wire_place *place, double number,
+                              struct pollux_error *err);
+int wire_job_numbers (const struct wire_place *object, double most, wire_take_number *take,
+                      void *self, struct pollux_error *err);
 
 /* Read a required field that is one of `count` names; returns its index in *ret. */
 int wire_choice (const struct wire_place *object, const char *key, const char *const *names,

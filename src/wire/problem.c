@@ -173,19 +173,17 @@ static int read_hints (const struct wire_place *place, struct hints *ret, struct
         }
     bool limited = known.limits.init_batch && known.limits.max_batch && known.limits.min_local &&
                    known.limits.max_local;
-    *ret = (struct hints){
-        .has_model = known.has_model,
-        .model = known.model,
-        .grad = known.grad,
-        .limits = limited ? known.limits : (struct pollux_limits){0},
-        .max_profiled_replicas = -1,
-        .progress = NAN,
-        .total = NAN,
-    };
+    *ret = hints_unknown;
+    ret->has_model = known.has_model;
+    ret->model = known.model;
+    ret->grad = known.grad;
+    ret->limits = limited ? known.limits : (struct pollux_limits){0};
     if (wire_has (place, "type"))
         rc = wire_name (place, "type", ret->type, err);
     if (rc == 0)
         rc = wire_other_models_decode (place, ret, err);
+    if (rc == 0)
+        rc = wire_hints_check (place, ret, err);
     if (rc == 0 && wire_has (place, "remaining")) {
         ret->progress = 0;
         rc = wire_double (place, "remaining", 0, MODEL_PROGRESS_LIMIT, &ret->total, err);
@@ -314,7 +312,9 @@ static int read_root (struct reader *reader, const struct wire_place *root,
     struct view *view = &reader->problem->view;
     struct wire_place nodes = wire_field (root, "nodes"), jobs = wire_field (root, "jobs");
     *view = (struct view){.interval_s = 60, .restart_delay_s = 30, .p = -1, .search = POLLUX_EXACT};
-    int rc = wire_expect_object (root, err);
+    int version = PROBLEM_VERSION, rc = wire_expect_object (root, err);
+    if (rc == 0 && wire_has (root, "version"))
+        rc = wire_version (root, PROBLEM_VERSION, PROBLEM_VERSION, &version, err);
     if (rc == 0 && wire_has (root, "p"))
         rc = wire_number (root, "p", -INFINITY, 1, &view->p, err);
     if (rc == 0)

@@ -15,7 +15,7 @@
  *       }]
  *     }
  *
- * Required are a node's name and gpus, a job's name and max_replicas, and with a model also grad
+ * "version": 1 may come with it; other versions are refused (-EPROTO).  Required are a node's name and gpus, a job's name and max_replicas, and with a model also grad
  * and the four batch limits.  The goodput of a job with "model": null is its number of replicas.
  * p is a number up to 1, or "-inf"; policy_options, {name: number}, are other options of the policy.
  * allowed is "any", "pow2", {"multiple_of": n} or a list of counts; types and speeds are those of wire/spec.h.
@@ -25,6 +25,9 @@
 
 #include "cluster/view.h"
 #include "wire/json.h"
+
+/* Of a problem that has no field version. */
+enum { PROBLEM_VERSION = 1 };
 
 /* 1 GiB: 2^20 jobs, the limit, of 1 KiB each. */
 #define PROBLEM_LIMIT ((size_t)1 << 30)

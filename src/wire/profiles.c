@@ -113,17 +113,26 @@ static int decode_job (const struct wire_place *place, struct profile *ret,
     return 0;
 }
 
+/* The name of a profile or a type is its key. */
+static int decode_name (const struct wire_place *place, char ret[NAME_SIZE],
+                        struct pollux_error *err)
+{
+    size_t length = strlen (place->key);
+    if (length == 0 || length >= NAME_SIZE)
+        return wire_fail (place, err, "expected a name of 1 to %d bytes for", NAME_SIZE - 1);
+    memcpy (ret, place->key, length + 1);
+    return 0;
+}
+
 static int decode_type (const struct wire_place *place, struct profile *ret,
                         struct pollux_error *err)
 {
     struct profile_type *type = &ret->types[ret->type_count++];
     struct wire_place model = wire_field (place, "model");
     struct wire_job job;
-    size_t length = strlen (place->key);
-    if (length == 0 || length >= NAME_SIZE)
-        return wire_fail (place, err, "expected a name of 1 to %d bytes for", NAME_SIZE - 1);
-    memcpy (type->name, place->key, length + 1);
-    int code = wire_expect_object (place, err);
+    int code = decode_name (place, type->name, err);
+    if (code == 0)
+        code = wire_expect_object (place, err);
     if (code == 0)
         code = wire_job_decode (place, &job, err);
     if (code == 0 && !job.has_model)
@@ -167,11 +176,9 @@ static int decode_profile (const struct wire_place *place, struct profile *ret,
 {
     struct wire_place noise = wire_field (place, "noise"), pinned = wire_field (place, "pinned");
     int64_t epochs;
-    size_t length = strlen (place->key);
-    if (length == 0 || length >= NAME_SIZE)
-        return wire_fail (place, err, "expected a name of 1 to %d bytes for", NAME_SIZE - 1);
-    memcpy (ret->name, place->key, length + 1);
-    int code = decode_job (place, ret, err);
+    int code = decode_name (place, ret->name, err);
+    if (code == 0)
+        code = decode_job (place, ret, err);
     if (code == 0)
         code = wire_int64 (place, "epochs", 1, PROFILE_EPOCHS_LIMIT, &epochs, err);
     if (code < 0)

@@ -43,6 +43,8 @@ int wire_report_decode (const struct wire_place *object, struct wire_report *ret
     if (code == 0)
         code = wire_hints_decode (object, &report.report.hints, err);
     if (code == 0)
+        code = wire_hints_check (object, &report.report.hints, err);
+    if (code == 0)
         code = decode_batch (object, &report.report, err);
     if (code == 0)
         *ret = report;

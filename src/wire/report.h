@@ -7,7 +7,8 @@
  *       "model": {...}, "grad": {"sqr": 0.3, "var": 4.1},
  *       "init_batch": 128, "max_batch": 8192, "min_local": 16, "max_local": 512,
  *       "accumulation": true, "max_profiled_replicas": 4,
- *       "progress": 1000.5, "total": 20000, "m": 64, "s": 1
+ *       "progress": 1000.5, "total": 20000, "m": 64, "s": 1,
+ *       "step_s": 0.21, "rate_factor": 3.4
  *     }
  *
  * Version and generation are required; null means absent; unknown fields are ignored, so that newer

@@ -15,6 +15,7 @@
 #include "wire/job.h"
 #include "wire/member.h"
 #include "wire/policy_settings.h"
+#include "wire/power.h"
 #include "wire/spec.h"
 
 /* ---- Tables ------------------------------------------------------------------------------- */
@@ -43,16 +44,14 @@ static const struct wire_member round_members[] = {
     {WIRE_MEMBER (round_summary, jobs, WIRE_INT), COUNT},
     {WIRE_MEMBER (round_summary, restarts, WIRE_INT), COUNT},
     {WIRE_MEMBER (round_summary, used_slots, WIRE_INT), COUNT},
+    {WIRE_MEMBER (round_summary, changed, WIRE_INT), COUNT, .missing = -1},
+    {WIRE_MEMBER (round_summary, text, WIRE_TEXT), .optional = true, .max = ROUND_TEXT_SIZE - 1},
     {0},
 };
 
 static const struct wire_member state_members[] = {
     {WIRE_MEMBER (job, phase, WIRE_CHOICE), .max = JOB_PHASES - 1, .names = job_phase_names},
-    {WIRE_FIELD ("min_replicas", job, spec.min_replicas, WIRE_INT), .max = POLLUX_REPLICAS_LIMIT},
-    {WIRE_FIELD ("max_replicas", job, spec.max_replicas, WIRE_INT), .min = 1,
-     .max = POLLUX_REPLICAS_LIMIT},
-    {WIRE_FIELD ("weight", job, spec.weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,
-     .max = WIRE_WEIGHT_LIMIT},
+    WIRE_LIMITS_ROWS (job, spec),
     {WIRE_FIELD ("m", job, batch.m, WIRE_INT64), .optional = true,
      .max = (double)POLLUX_BATCH_LIMIT},
     {WIRE_FIELD ("s", job, batch.s, WIRE_INT64), .optional = true,
@@ -65,6 +64,7 @@ static const struct wire_member state_members[] = {
     {WIRE_MEMBER (job, aged_us, WIRE_INT64), TIME_US},
     {WIRE_FIELD ("attained", job, attained_s, WIRE_DOUBLE), SECONDS},
     {WIRE_FIELD ("held", job, held_s, WIRE_DOUBLE), SECONDS},
+    {WIRE_MEMBER (job, cost, WIRE_DOUBLE), .optional = true, .max = 1e30},
     {WIRE_MEMBER (job, charged_us, WIRE_INT64), TIME_US},
     {WIRE_MEMBER (job, generation, WIRE_INT), COUNT},
     {WIRE_MEMBER (job, restarts, WIRE_INT), COUNT},
@@ -92,8 +92,6 @@ static const struct wire_member noise_members[] = {
     {0},
 };
 
-static const struct hints no_hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN};
-
 /* ---- The whole ---------------------------------------------------------------------------- */
 
 void wire_past_clear (struct wire_past *past)
@@ -102,11 +100,12 @@ void wire_past_clear (struct wire_past *past)
     *past = (struct wire_past){0};
 }
 
-/* Append an empty object to a list; NULL: no memory. */
-static json_t *append_object (json_t *list)
+static int put_noise_point (const void *self, int index, json_t *object, struct pollux_error *err)
 {
-    json_t *object = json_object ();
-    return json_array_append_new (list, object) == 0 ? object : NULL;
+    const struct noise_curve *noise = self;
+    return noise->points[index].sqr > 0
+               ? wire_members_encode (noise_members, &noise->points[index], object, err)
+               : 0;
 }
 
 /* A list with an object for every point, empty where nothing is known; absent if nothing is known at all. */
@@ -115,18 +114,7 @@ static int put_noise (const struct noise_curve *noise, json_t *object, struct po
     bool known = false;
     for (int i = 0; i < NOISE_POINTS; i++)
         known |= noise->points[i].sqr > 0;
-    if (!known)
-        return 0;
-    json_t *list = json_array ();
-    int code = wire_put (object, "noise", list, err);
-    for (int i = 0; code == 0 && i < NOISE_POINTS; i++) {
-        json_t *point = append_object (list);
-        if (!point)
-            code = fail (err, -ENOMEM, "not enough memory");
-        else if (noise->points[i].sqr > 0)
-            code = wire_members_encode (noise_members, &noise->points[i], point, err);
-    }
-    return code;
+    return known ? wire_put_list (object, "noise", NOISE_POINTS, put_noise_point, noise, err) : 0;
 }
 
 static int decode_noise (const struct wire_place *object, struct noise_curve *ret,
@@ -147,8 +135,9 @@ static int decode_noise (const struct wire_place *object, struct noise_curve *re
     return code;
 }
 
-static int put_ended_job (const struct ended_job *job, json_t *object, struct pollux_error *err)
+static int put_ended_job (const void *self, int index, json_t *object, struct pollux_error *err)
 {
+    const struct ended_job *job = &((const struct experience *)self)->jobs[index];
     json_t *hints = json_object ();
     int code = wire_put (object, "hints", hints, err);
     if (code == 0)
@@ -158,84 +147,53 @@ static int put_ended_job (const struct ended_job *job, json_t *object, struct po
     return code < 0 ? code : put_noise (&job->noise, object, err);
 }
 
-/* Absent if it is empty. */
-static int put_experience (const struct experience *experience, json_t *object,
-                           struct pollux_error *err)
+static int put_node (const void *self, int index, json_t *object, struct pollux_error *err)
 {
-    if (experience->count == 0)
-        return 0;
-    json_t *list = json_array ();
-    int code = wire_put (object, "experience", list, err);
-    for (int i = 0; code == 0 && i < experience->count; i++) {
-        json_t *job = append_object (list);
-        code = job ? put_ended_job (&experience->jobs[i], job, err)
-                   : fail (err, -ENOMEM, "not enough memory");
-    }
-    return code;
+    return wire_node_put (self, index, object, err);
 }
 
-static int put_nodes (const struct cluster *cluster, json_t *list, struct pollux_error *err)
+static int put_round (const void *self, int index, json_t *object, struct pollux_error *err)
 {
-    int code = 0;
-    for (int i = 0; code == 0 && i < cluster->node_count; i++) {
-        struct event event = {.node = cluster->nodes[i]};
-        json_t *object = append_object (list);
-        code = object ? wire_members_encode (wire_formats[EVENT_NODE].members, &event, object, err)
-                      : fail (err, -ENOMEM, "not enough memory");
-    }
-    return code;
-}
-
-static int put_rounds (const struct round_summary *rounds, int count, json_t *list,
-                       struct pollux_error *err)
-{
-    int code = 0;
-    for (int i = count > WIRE_ROUNDS_LIMIT ? count - WIRE_ROUNDS_LIMIT : 0; code == 0 && i < count;
-         i++) {
-        json_t *object = append_object (list);
-        code = object ? wire_members_encode (round_members, &rounds[i], object, err)
-                      : fail (err, -ENOMEM, "not enough memory");
-        if (code == 0)
-            code = wire_policy_settings_put (object, "policy_options", &rounds[i].settings, err);
-    }
-    return code;
+    const struct round_summary *round = (const struct round_summary *)self + index;
+    int code = wire_members_encode (round_members, round, object, err);
+    return code < 0 ? code
+                    : wire_policy_settings_put (object, "policy_options", &round->settings, err);
 }
 
 int wire_past_encode (const struct cluster *cluster, const struct round_summary *rounds,
                       int round_count, struct wire_text_buffer *buffer, struct pollux_error *err)
 {
     struct wire_past past = {.now_us = cluster->now_us, .job_count = cluster->job_count};
-    json_t *object = json_object (), *nodes = json_array (), *list = json_array ();
+    if (round_count > WIRE_ROUNDS_LIMIT) { /* the last ones */
+        rounds += round_count - WIRE_ROUNDS_LIMIT;
+        round_count = WIRE_ROUNDS_LIMIT;
+    }
+    json_t *object = json_object ();
     int code = wire_members_encode (past_members, &past, object, err);
-    int put =
-        wire_put (object, "nodes", nodes, err); /* also after a failure: wire_put releases nodes */
-    code = code < 0 ? code : put;
-    put = wire_put (object, "rounds", list, err);
-    code = code < 0 ? code : put;
     if (code == 0)
-        code = put_nodes (cluster, nodes, err);
+        code = wire_put_list (object, "nodes", cluster->node_count, put_node, cluster, err);
     if (code == 0)
-        code = put_rounds (rounds, round_count, list, err);
+        code = wire_put_list (object, "rounds", round_count, put_round, rounds, err);
+    if (code == 0 && cluster->experience.count > 0)
+        code = wire_put_list (object, "experience", cluster->experience.count, put_ended_job,
+                              &cluster->experience, err);
     if (code == 0)
-        code = put_experience (&cluster->experience, object, err);
+        code = wire_groups_put (cluster, object, err);
+    if (code == 0)
+        code = wire_ledger_put (cluster, object, err);
     if (code == 0)
         code = wire_text_dump (object, WIRE_EVENT_LIMIT, buffer, err);
     json_decref (object);
     return code;
 }
 
-static int decode_nodes (const struct wire_place *list, struct cluster *cluster,
+static int decode_nodes (const struct wire_place *list, struct cluster *cluster, int64_t now_us,
                          struct pollux_error *err)
 {
     int code = wire_expect_array (list, err);
     for (size_t i = 0; code == 0 && i < json_array_size (list->value); i++) {
-        struct event event = {.type = EVENT_NODE, .job = -1};
         struct wire_place place = wire_element (list, i);
-        code = wire_members_decode (wire_formats[EVENT_NODE].members, &place, &event, err);
-        if (code == 0 && cluster_find_node (cluster, event.node.name) >= 0)
-            code = wire_fail (&place, err, "expected every node once");
-        if (code == 0)
-            code = cluster_apply (cluster, &event, err);
+        code = wire_node_restore (&place, cluster, now_us, err);
     }
     return code;
 }
@@ -296,11 +254,15 @@ int wire_past_decode (const char *text, size_t length, const char *name, struct 
     struct wire_place nodes = wire_field (&root, "nodes"), rounds = wire_field (&root, "rounds");
     code = wire_members_decode (past_members, &root, ret, err);
     if (code == 0)
-        code = decode_nodes (&nodes, cluster, err);
+        code = wire_groups_restore (&root, cluster, ret->now_us, err);
+    if (code == 0)
+        code = decode_nodes (&nodes, cluster, ret->now_us, err);
     if (code == 0)
         code = decode_rounds (&rounds, ret, err);
     if (code == 0)
         code = decode_experience (&root, cluster, err);
+    if (code == 0)
+        code = wire_ledger_restore (&root, cluster, ret->now_us, err);
     wire_document_free (document);
     return code;
 }
@@ -311,7 +273,7 @@ static struct hints summary_of_hints (const struct job *job)
 {
     struct hints hints = job->hints;
     if (!job_live (job)) {
-        hints = no_hints;
+        hints = hints_unknown;
         hints.progress = job->hints.progress;
         hints.total = job->hints.total;
     }

@@ -7,7 +7,7 @@
  *      "rounds": [{"seq": 17, "at_us": 1699999940000000, "policy": "pollux", "fitness": 1.9, ...}]}
  *
  * with "experience": [{"application": "1234", "hints": {...}, "noise": [{"sqr": 1, "var": 2}, {}, ...]}, ...] if there
- * is any; then, for every job, the body of its SUBMIT event (event.h) and its present state:
+ * is any, and with "groups" and "ledger" (power.h); then, for every job, the body of its SUBMIT event (event.h) and its present state:
  *
  *     {"phase": "running", "generation": 3, "placement": {"n0": 4}, "hints": {...}, ...}
  *

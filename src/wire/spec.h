@@ -18,8 +18,8 @@
  *      "max_profiled_replicas": 4, "progress": 1000.5, "total": 20000, "type": "a100",
  *      "models": [{"type": "t4", "model": {...}, "max_local": 12, "max_profiled_replicas": 2}]}
  *
- * models, of other types, needs model and type.  Other fields of its elements are ignored: a later version
- * may tell several models of a type apart by one.
+ * models, of other types, needs model and type.  Other fields of its elements are ignored, except `plan`: a later version
+ * may tell several models of a type apart by it, so that elements with a plan are skipped.
  */
 #ifndef WIRE_SPEC_H
 #define WIRE_SPEC_H
@@ -32,6 +32,17 @@
 /* Range of weights: ratios of two weights and sums over a million jobs keep their precision. */
 #define WIRE_WEIGHT_LEAST 1e-9
 #define WIRE_WEIGHT_LIMIT 1e9
+
+/* Rows for the limits of a job and its weight, which are members of `limits`, a member of the type. */
+#define WIRE_LIMITS_ROWS(type, limits)                                                             \
+    {WIRE_FIELD ("min_replicas", type, limits.min_replicas, WIRE_INT),                             \
+     .max = POLLUX_REPLICAS_LIMIT},                                                                \
+        {WIRE_FIELD ("max_replicas", type, limits.max_replicas, WIRE_INT), .min = 1,               \
+         .max = POLLUX_REPLICAS_LIMIT},                                                            \
+    {                                                                                              \
+        WIRE_FIELD ("weight", type, limits.weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,         \
+                                                                 .max = WIRE_WEIGHT_LIMIT          \
+    }
 
 /* Range of an owner's speeds: a ratio of two keeps times within the range of a model. */
 #define WIRE_SPEED_LEAST 1e-3
@@ -63,6 +74,11 @@ int wire_speeds_put (const struct type_speeds *speeds, json_t *object, struct po
 int wire_hints_decode (const struct wire_place *object, struct hints *ret,
                        struct pollux_error *err);
 int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_error *err);
+
+/* -EINVAL: a step with the largest local batch takes a time that no machine has.  For agents' reports and problems;
+ * journals of older software may have such models. */
+int wire_hints_check (const struct wire_place *object, const struct hints *hints,
+                      struct pollux_error *err);
 
 /* The field "models" alone: into hints that have all other fields, and from them. */
 int wire_other_models_decode (const struct wire_place *object, struct hints *hints,

@@ -213,16 +213,20 @@ int wire_string_put (json_t *object, const char *key, const char *text,
 /* Linux has 64. */
 #define SIGNAL_LIMIT 64
 
+#define SIGNAL(name)                                                                               \
+    {                                                                                              \
+#name, SIG##name                                                                           \
+    }
 static const struct {
     const char *name;
     int number;
 } signals[] = {
-    {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},     {"ABRT", SIGABRT},
-    {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},     {"PIPE", SIGPIPE},
-    {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"CONT", SIGCONT},     {"STOP", SIGSTOP},
-    {"TSTP", SIGTSTP}, {"URG", SIGURG},   {"WINCH", SIGWINCH},   {"IO", SIGIO},
-    {"PWR", SIGPWR},   {"XCPU", SIGXCPU}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF},
+    SIGNAL (HUP),  SIGNAL (INT),  SIGNAL (QUIT), SIGNAL (ABRT),   SIGNAL (KILL),
+    SIGNAL (USR1), SIGNAL (USR2), SIGNAL (PIPE), SIGNAL (ALRM),   SIGNAL (TERM),
+    SIGNAL (CONT), SIGNAL (STOP), SIGNAL (TSTP), SIGNAL (URG),    SIGNAL (WINCH),
+    SIGNAL (IO),   SIGNAL (PWR),  SIGNAL (XCPU), SIGNAL (VTALRM), SIGNAL (PROF),
 };
+#undef SIGNAL
 
 /* The number of a signal by its name; 0: unknown. */
 static int signal_number (const char *word)
