@@ -21,6 +21,7 @@
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
+#include "backend/words.h"
 #include "base/log_reader.h"
 #include "loop/loop.h"
 #include "wire/run_news.h"
@@ -39,6 +40,7 @@ struct backend_options {
     bool munge;       /* supervisors sign their reports with munge, instead of a token */
     const struct node *nodes; /* declared by the configuration; NULL: the backend finds them */
     int node_count;
+    bool has_groups;   /* the configuration has groups: without nodes there are only theirs */
     bool use_cgroups;  /* one per run, where this user may make them */
     int keep_jobs;     /* ended jobs whose logs are kept; 0: 10000 */
     int64_t log_limit; /* bytes of a job's logs; 0: RUN_JOB_LOG_DEFAULT */
@@ -56,6 +58,11 @@ struct backend_ops {
                   * listen on, not to the socket in the state directory */
 
     bool for_owners; /* runs jobs as their owners: needs the root process (slurm/as_owner.h) */
+
+    bool groups; /* nodes of groups (cluster/node_group.h) may appear and leave while it runs */
+    /* The words of a command that orders these nodes (up), or returns them; names end with NULL.  NULL: the administrator's
+     * commands do it. */
+    int (*power_words) (bool up, const char *const *names, struct words *ret);
 
     /* On success *ret belongs to the caller (free). */
     int (*open) (const struct backend_options *options, void **ret, struct pollux_error *err);

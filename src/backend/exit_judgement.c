@@ -111,6 +111,10 @@ enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL
     if (successes == given->count)
         return EXITED_FINISHED;
     int first = first_failed (given, true);
+    if (given->gone) {
+        set_detail (detail, given->gone, " is gone");
+        return EXITED_AGAIN;
+    }
     if (given->stop_asked || first < 0)
         return judge_stop (given, detail);
     if (given->excuse) {

@@ -17,6 +17,7 @@ struct exit_case {
     bool stop_asked; /* by the scheduler, before any failure */
     int failures;    /* of the job, before this */
     int max_failures;
+    const char *gone;   /* the node for whose sake it was stopped; NULL: none */
     const char *excuse; /* why a failure is not the job's own; NULL: it is */
 };
 
@@ -28,7 +29,7 @@ void replica_exit_describe (const struct replica_exit *replica, const char *who,
 bool replica_exit_failed (const struct replica_exit *replica);
 
 /* All exited with 0: finished.  After a request to stop: stopped, with a warning that work is lost
- * unless every replica exited with 143.  Otherwise a failure: again if there is an excuse, failed,
+ * unless every replica exited with 143.  After the loss of a node: again.  Otherwise a failure: again if there is an excuse, failed,
  * or gave up after more than max_failures. */
 enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL_SIZE]);
 

@@ -316,6 +316,7 @@ static int fake_first_failure (void *self, const char *job, int generation, int 
 const struct backend_ops fake_backend = {
     .name = "fake",
     .summary = "no processes, for tests",
+    .groups = true,
     .open = fake_open,
     .free = fake_free,
     .nodes = fake_nodes,

@@ -443,13 +443,17 @@ void generation_exit (struct generation_set *set, const struct cluster *cluster,
         .failures = job->failures,
         .max_failures = job->launch->max_failures,
     };
+    char gone[NAME_SIZE + 8];
+    snprintf (gone, sizeof (gone), "node %s", generation->gone);
+    if (generation->stop == STOP_GONE)
+        given.gone = gone;
     struct pollux_error excuse = {.text = ""};
     bool early = false;
     for (int i = 0; i < generation->replicas; i++)
         early |= replica_exit_failed (&generation->exits[i]) || generation->exits[i].status.stopped;
     set_mpirun_reason (generation);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
-    if (early && !given.stop_asked && job->phase != JOB_CANCELLING)
+    if (early && !given.stop_asked && !given.gone && job->phase != JOB_CANCELLING)
         given.excuse = find_excuse (set, generation, &excuse, &ret->exit.pause_s);
     ret->exit.generation = generation->number;
     ret->exit.kind = exit_judgement (&given, ret->exit.detail);

@@ -57,6 +57,7 @@ enum stop_reason {
     STOP_NONE,
     STOP_ASKED,  /* by the scheduler */
     STOP_FAILED, /* one run failed, so the others stop */
+    STOP_GONE,   /* a node of a group is gone */
 };
 
 struct generation {
@@ -71,6 +72,7 @@ struct generation {
     int share_count;
     struct run_slot_map slot_map; /* slots; port 0: not chosen yet */
     enum stop_reason stop;
+    char gone[NAME_SIZE];    /* of STOP_GONE: the node */
     bool prepared;           /* its directory and slot map are written */
     bool recovered;          /* a supervisor of an earlier daemon may still appear */
     bool obsolete;           /* remove its directory at the end */

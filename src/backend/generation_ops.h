@@ -25,4 +25,14 @@ int generation_ops_open_log (void *self, const char *job, int generation, int ra
 int generation_ops_oldest_log (void *self, const char *job, int last, int *ret);
 char *generation_ops_checkpoint_dir (void *self, const struct job *job);
 
+/* Rows for a backend's table of ops: those that all of these backends have, and those of backends with such run
+ * directories. */
+#define GENERATION_OPS                                                                             \
+    .wants_settle = generation_ops_wants_settle, .reported = generation_ops_reported,              \
+    .news = generation_ops_news, .stop_all = generation_ops_stop_all,                              \
+    .count = generation_ops_count
+#define GENERATION_FILE_OPS                                                                        \
+    .open_log = generation_ops_open_log, .oldest_log = generation_ops_oldest_log,                  \
+    .checkpoint_dir = generation_ops_checkpoint_dir
+
 #endif

@@ -172,6 +172,20 @@ static bool is_unwanted (const struct generation_set *set, const struct job *job
            !placement_equal (job->desired, job->placement);
 }
 
+/* The first node of a generation that is being returned, or is off, although the generation runs there: the time of a notice
+ * is over, or the node is gone.  NULL: none. */
+static const struct node *gone_node (const struct cluster *cluster,
+                                     const struct generation *generation)
+{
+    for (int i = 0; i < generation->replicas; i++) {
+        int node = generation->ranks[i].node;
+        enum power_state state = cluster->node_power[node].state;
+        if (state == POWER_STOPPING || state == POWER_OFF)
+            return &cluster->nodes[node];
+    }
+    return NULL;
+}
+
 void generation_set_step (struct generation_set *set, const struct cluster *cluster)
 {
     int64_t now_us = clock_monotonic_us ();
@@ -185,8 +199,15 @@ void generation_set_act (struct generation_set *set, const struct cluster *clust
 {
     for (int i = 0; i < set->count; i++) {
         struct generation *generation = set->items[i];
-        if (generation->job >= 0 && !generation->over &&
-            is_unwanted (set, cluster->jobs[generation->job]))
+        if (generation->job < 0 || generation->over)
+            continue;
+        const struct node *gone =
+            generation->stop == STOP_NONE ? gone_node (cluster, generation) : NULL;
+        if (gone) {
+            memcpy (generation->gone, gone->name, NAME_SIZE);
+            generation_stop (set, generation, STOP_GONE);
+        }
+        if (is_unwanted (set, cluster->jobs[generation->job]))
             generation_stop (set, generation, STOP_ASKED);
     }
     generation_set_step (set, cluster);

@@ -28,6 +28,8 @@ static int find_machine (struct local *local, const struct backend_options *opti
                                  &local->machine, err);
     if (code < 0)
         return code;
+    if (options->has_groups && options->node_count == 0) /* the groups' nodes are this machine */
+        local->machine.node_count = local->machine.cpu_slots = 0;
     size_t count = (size_t)local->machine.node_count;
     local->nodes = calloc (count + 1, sizeof (local->nodes[0]));
     if (!local->nodes)
@@ -179,6 +181,9 @@ _Static_assert(offsetof (struct local, set) == 0, "the set is the first member")
 const struct backend_ops local_backend = {
     .name = "local",
     .summary = "processes of this machine",
+    .groups = true,
+    GENERATION_OPS,
+    GENERATION_FILE_OPS,
     .open = local_open,
     .free = local_free,
     .nodes = local_nodes,
@@ -187,15 +192,7 @@ const struct backend_ops local_backend = {
     .due_us = generation_ops_due_us,
     .step = local_step,
     .next_event = generation_ops_next_event,
-    .wants_settle = generation_ops_wants_settle,
     .reconcile = generation_ops_reconcile,
     .act = generation_ops_act,
-    .reported = generation_ops_reported,
-    .news = generation_ops_news,
-    .stop_all = generation_ops_stop_all,
-    .count = generation_ops_count,
-    .open_log = generation_ops_open_log,
-    .oldest_log = generation_ops_oldest_log,
-    .checkpoint_dir = generation_ops_checkpoint_dir,
     .first_failure = local_first_failure,
 };

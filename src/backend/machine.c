@@ -150,7 +150,7 @@ void machine_cpus (const struct machine *machine, const struct machine_node *nod
                    struct run_list *ret)
 {
     ret->count = 0;
-    if (node->gpu || machine->cpu_slots > machine->cpu_count)
+    if (node->gpu || node->unbound || machine->cpu_slots > machine->cpu_count)
         return;
     int64_t slots = machine->cpu_slots, at = node->first + slot;
     int from = (int)(at * machine->cpu_count / slots);
@@ -158,6 +158,8 @@ void machine_cpus (const struct machine *machine, const struct machine_node *nod
     for (int i = from; i < to && ret->count < RUN_LIST_LIMIT; i++)
         ret->items[ret->count++] = machine->cpus[i];
 }
+
+const struct machine_node machine_group_node = {.unbound = true};
 
 /* ---- Nodes -------------------------------------------------------------------------------- */
 

@@ -16,9 +16,13 @@
 
 struct machine_node {
     struct node node;
-    bool gpu;  /* its slots are GPUs, otherwise CPUs */
-    int first; /* index of its slot 0 among all GPUs, or among all CPU slots */
+    bool gpu;     /* its slots are GPUs, otherwise CPUs */
+    int first;    /* index of its slot 0 among all GPUs, or among all CPU slots */
+    bool unbound; /* its slots have no CPUs of their own: the kernel divides them */
 };
+
+/* A node of a group, which was not there when the daemon started: its slots are CPUs. */
+extern const struct machine_node machine_group_node;
 
 struct machine_gpu {
     int index; /* in nvidia-smi and CUDA_VISIBLE_DEVICES */

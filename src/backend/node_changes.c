@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First the nodes that were found, then those of the cluster that were not.
+ * First the nodes that were found, then those of the cluster that were not.  Nodes of groups are not found: they come and
+ * leave with requests (`pollux nodes up`).
  */
 #include "backend/node_changes.h"
 
@@ -32,7 +33,8 @@ static bool change_missing (const struct cluster *cluster, const struct node_cha
                             int index, struct node *ret)
 {
     *ret = cluster->nodes[index];
-    if (ret->slots == 0 || node_find (changes->nodes, changes->count, ret->name))
+    if (ret->slots == 0 || cluster->node_power[index].group >= 0 ||
+        node_find (changes->nodes, changes->count, ret->name))
         return false;
     ret->slots = 0;
     ret->available = false;

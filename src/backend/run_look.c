@@ -46,14 +46,22 @@ static int lock_held (int directory, struct pollux_error *err)
     return code;
 }
 
+/* Read a file of a run that may be missing: 1, and *text belongs to the caller; 0: it is. */
+static int read_file (int directory, const char *name, char **text, size_t *length,
+                      struct pollux_error *err)
+{
+    int code = safe_dir_read (directory, name, RUN_FILE_LIMIT, text, length, err);
+    return code == 0 ? 1 : code == -ENOENT ? 0 : code;
+}
+
 /* 1 if there is a status, 0 if not. */
 static int look_status (int directory, struct run_view *ret, struct pollux_error *err)
 {
     char *text;
     size_t length;
-    int code = safe_dir_read (directory, RUN_STATUS, RUN_FILE_LIMIT, &text, &length, err);
-    if (code < 0)
-        return code == -ENOENT ? 0 : code;
+    int code = read_file (directory, RUN_STATUS, &text, &length, err);
+    if (code <= 0)
+        return code;
     code = run_status_decode (RUN_STATUS, text, length, &ret->status, err);
     free (text);
     ret->has_status = code == 0;
@@ -73,9 +81,9 @@ static int look_identity (int directory, struct run_view *ret, struct pollux_err
     ret->has_info = code == 0;
     if (code < 0)
         return code;
-    code = safe_dir_read (directory, RUN_REPLICA, RUN_FILE_LIMIT, &text, &length, err);
-    if (code < 0)
-        return code == -ENOENT ? 0 : code;
+    code = read_file (directory, RUN_REPLICA, &text, &length, err);
+    if (code <= 0)
+        return code;
     code = run_replica_decode (RUN_REPLICA, text, length, &ret->replica, err);
     free (text);
     ret->has_replica = code == 0;

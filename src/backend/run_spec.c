@@ -151,6 +151,10 @@ static int find_position (const struct run_spec *spec, int rank, struct position
                 .first = first,
                 .node = node,
                 .machine_node = spec->machine ? machine_find (spec->machine, node->name) : NULL};
+            const struct power *power = &spec->cluster->power;
+            if (spec->machine && !ret->machine_node &&
+                node_groups_find_node (power->groups, power->count, node->name) >= 0)
+                ret->machine_node = &machine_group_node;
             return ret->machine_node || !spec->machine
                        ? 0
                        : fail (err, -ENOENT, "node %s is not a node of this machine", node->name);
@@ -383,6 +387,11 @@ static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret
     add_word (&words, "localhost:%d", world);
     for (const char *const *at = mpirun_options; *at; at++)
         add_word (&words, "%s", *at);
+    /* A folder of its own for session files: the mpirun that ends removes the common one in TMPDIR, also while another
+     * is about to use it. */
+    add_word (&words, "--mca");
+    add_word (&words, "orte_tmpdir_base");
+    add_word (&words, "%s/%s/%d", spec->directory, spec->job->spec.name, spec->job->generation);
     add_word (&words, "%s", spec->program);
     add_word (&words, "exec");
     add_word (&words, "--mpi");

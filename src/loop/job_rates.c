@@ -17,8 +17,18 @@ double eta_at (const struct hints *hints, double goodput)
     return remaining * (double)hints->limits.init_batch / goodput;
 }
 
-struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
-                               struct pollux_batch batch, enum pollux_search search, int fair)
+double fair_goodput_of (const struct hints *hints, enum pollux_search search, int fair)
+{
+    struct job_model model = {.known = hints->has_model,
+                              .speed = 1,
+                              .model = hints->model,
+                              .grad = hints->grad,
+                              .limits = hints->limits};
+    return fair_goodput_on (&model, search, fair);
+}
+
+struct job_rates job_rates_at (const struct hints *hints, struct pollux_shape shape,
+                               struct pollux_batch batch)
 {
     struct job_rates rates = {.throughput = NAN,
                               .efficiency = NAN,
@@ -28,7 +38,6 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
                               .eta_s = NAN};
     if (hints->has_model)
         rates.noise_scale = pollux_noise_scale (hints->grad, hints->limits.init_batch);
-    struct pollux_shape shape = placement_shape (job->placement);
     if (shape.replicas == 0 || batch.m <= 0)
         return rates;
     rates.batch = batch;
@@ -40,12 +49,18 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
      * there, so only the throughput is known. */
     rates.efficiency = pollux_efficiency (hints->grad, hints->limits.init_batch, rates.total_batch);
     rates.goodput = rates.throughput * rates.efficiency;
-    struct job alone = *job; /* with its latest hints */
-    alone.hints = *hints;
-    struct job_model model = job_model_last (&alone);
-    double share = fair_goodput_on (&model, search, fair);
-    rates.speedup = share > 0 ? rates.goodput / share : NAN;
     rates.eta_s = eta_at (hints, rates.goodput);
+    return rates;
+}
+
+struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
+                               struct pollux_batch batch, enum pollux_search search, int fair)
+{
+    struct job_rates rates = job_rates_at (hints, placement_shape (job->placement), batch);
+    if (!hints->has_model || rates.total_batch <= 0)
+        return rates;
+    double share = fair_goodput_of (hints, search, fair);
+    rates.speedup = share > 0 ? rates.goodput / share : NAN;
     return rates;
 }
 

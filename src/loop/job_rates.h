@@ -22,6 +22,14 @@ struct job_rates {
 struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
                                struct pollux_batch batch, enum pollux_search search, int fair);
 
+/* The same in any shape and without the speedup, which is NaN. */
+struct job_rates job_rates_at (const struct hints *hints, struct pollux_shape shape,
+                               struct pollux_batch batch);
+
+/* The goodput of a fair share (policy/speedup.h), by the model of the type that the job trained on
+ * last. */
+double fair_goodput_of (const struct hints *hints, enum pollux_search search, int fair);
+
 /* The latest hints and batch of a job: of its report that is not journalled yet, or else the
  * cluster's. */
 const struct hints *latest_hints (const struct cluster *cluster, const struct report_set *reports,

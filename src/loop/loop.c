@@ -5,7 +5,10 @@
  */
 #include "loop/loop.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "scaling/size.h"
 
 /* Append, then apply, an event that has passed cluster_check. */
 static int post_checked (struct loop *loop, const struct event *event, struct pollux_error *err)
@@ -54,19 +57,50 @@ static int find_plan (struct loop *loop, const struct round *round, double *seco
     return rc;
 }
 
+int loop_post_size (struct loop *loop, const struct size_decision *size, struct pollux_error *err)
+{
+    struct event event = {.at_us = loop->cluster.now_us,
+                          .type = EVENT_SIZE,
+                          .job = -1,
+                          .size = {.utility = size->utility, .resize = size->resize}};
+    memcpy (event.size.nodes, size->nodes, sizeof (event.size.nodes));
+    memcpy (event.size.reason, size->reason, sizeof (event.size.reason));
+    return loop_post (loop, &event, err);
+}
+
+/* What size_decide returned for the plan of the round: post the SIZE, or say why there is none. */
+static int finish_size (struct loop *loop, int rc, const struct size_decision *size,
+                        const struct pollux_error *why, struct pollux_error *err)
+{
+    if (rc == 0)
+        return loop_post_size (loop, size, err);
+    if (!loop->failure_hook.unsized)
+        return fail (err, rc, "the size of the cluster is not decided: %s", why->text);
+    loop->failure_hook.unsized (loop->failure_hook.self, why);
+    return 0;
+}
+
 static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
-    struct pollux_error why = {.text = ""};
+    struct pollux_error why = {.text = ""}, why_unsized = {.text = ""};
+    struct size_decision size;
     double seconds = 0;
-    int rc = find_plan (loop, round, &seconds, &why);
+    bool sized = !round->fill && loop->cluster.power.count > 0;
+    int rc = find_plan (loop, round, &seconds, &why), size_rc = 0;
     if (rc > 0)
         return 0;
+    if (rc == 0 && sized) { /* before the PLAN, which changes what the view borrows */
+        struct view view = cluster_view (&loop->cluster, round);
+        size_rc = size_decide (loop->policy, &view, &loop->plan, &size, &why_unsized);
+    }
     struct event event = {
         .at_us = loop->cluster.now_us, .type = EVENT_PLAN, .job = -1, .plan = &loop->plan};
     if (rc == 0)
         rc = cluster_check (&loop->cluster, &event, &why);
-    if (rc == 0)
-        return post_checked (loop, &event, err);
+    if (rc == 0) {
+        rc = post_checked (loop, &event, err);
+        return rc == 0 && sized ? finish_size (loop, size_rc, &size, &why_unsized, err) : rc;
+    }
     if (!loop->failure_hook.undecided)
         return fail (err, rc, "%s", why.text);
     loop->failure_hook.undecided (loop->failure_hook.self, &why, seconds);

@@ -17,6 +17,7 @@
 #include "policy/policy.h"
 
 struct loop;
+struct size_decision;
 
 /* Where events come from.  next returns 1 and an event, 0 at the end, or a negative errno value. */
 struct source {
@@ -52,10 +53,12 @@ struct decider_hook {
     void *self;
 };
 
-/* Called when no plan was found: the policy failed, after some seconds, or its plan does not fit the cluster.  The loop
- * goes on with the placements that it has.  undecided NULL: the error ends the loop. */
+/* undecided is called when no plan was found: the policy failed, after some seconds, or its plan does not fit the cluster.  The
+ * loop goes on with the placements that it has.  unsized is called when there is a plan, and the size of the cluster was not
+ * decided: it stays as it is.  NULL: the error ends the loop. */
 struct failure_hook {
     void (*undecided) (void *self, const struct pollux_error *why, double seconds);
+    void (*unsized) (void *self, const struct pollux_error *why);
     void *self;
 };
 
@@ -96,6 +99,10 @@ int loop_take_checked (struct loop *loop, const struct event *event, struct poll
 /* Check, append and apply one event, from within a backend's reconcile.  -EINVAL: it does not fit the
  * cluster's state and was not appended. */
 int loop_post (struct loop *loop, const struct event *event, struct pollux_error *err);
+
+/* Post the SIZE of a full round, after its PLAN.  loop_take does it; whoever takes the decision of a decider_hook does it, too,
+ * with what size_decide returned for the same view and plan. */
+int loop_post_size (struct loop *loop, const struct size_decision *size, struct pollux_error *err);
 
 /* Free cluster, memory and plan. */
 void loop_clear (struct loop *loop);

@@ -26,16 +26,11 @@ void report_set_clear (struct report_set *reports)
 /* Grow jobs to contain the index.  Only existing jobs report, which bounds the size. */
 static int reserve_job (struct report_set *reports, int job)
 {
-    if (job < reports->job_capacity)
-        return 0;
-    int capacity = job < 32 ? 64 : 2 * job;
-    struct reported *jobs = realloc (reports->jobs, (size_t)capacity * sizeof (jobs[0]));
+    struct reported *jobs =
+        array_reserve_zeroed (reports->jobs, job, &reports->job_capacity, sizeof (jobs[0]));
     if (!jobs)
         return -ENOMEM;
-    size_t fresh = (size_t)(capacity - reports->job_capacity);
-    memset (jobs + reports->job_capacity, 0, fresh * sizeof (jobs[0]));
     reports->jobs = jobs;
-    reports->job_capacity = capacity;
     return 0;
 }
 
@@ -101,6 +96,17 @@ const struct report *report_set_latest (const struct report_set *reports, int jo
 const char *report_set_refusal (const struct report_set *reports, int job)
 {
     return job >= 0 && job < reports->job_capacity ? reports->jobs[job].refusal : NULL;
+}
+
+const char *report_set_strange_type (struct report_set *reports, const struct cluster *cluster,
+                                     int job)
+{
+    const struct report *report = report_set_latest (reports, job);
+    if (!report || !report->hints.type[0] || reports->jobs[job].told_type ||
+        cluster_has_type (cluster, report->hints.type))
+        return NULL;
+    reports->jobs[job].told_type = true;
+    return report->hints.type;
 }
 
 static int compare_jobs (const void *a, const void *b)

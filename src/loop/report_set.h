@@ -14,9 +14,10 @@ struct report_set {
     struct report *reports; /* in order of the jobs' first reports */
     int count, capacity;
     struct reported {
-        int place;     /* index in reports plus 1; 0: no report */
-        char *refusal; /* error message of the last report; NULL: it was accepted */
-    } * jobs;          /* by index of the job */
+        int place;      /* index in reports plus 1; 0: no report */
+        char *refusal;  /* error message of the last report; NULL: it was accepted */
+        bool told_type; /* report_set_strange_type has told it */
+    } * jobs;           /* by index of the job */
     int job_capacity;
     uint64_t taken, refused, stale; /* since the start */
 };
@@ -34,6 +35,11 @@ int report_set_take (struct report_set *reports, const struct cluster *cluster,
 
 /* A report of the job was malformed: keep the error message for the job's owner. */
 void report_set_refuse (struct report_set *reports, int job, const char *why);
+
+/* The type of the job's latest report if no node has it, once per job: the models of that type cannot be used.  NULL: nodes
+ * have it, or it was told before. */
+const char *report_set_strange_type (struct report_set *reports, const struct cluster *cluster,
+                                     int job);
 
 /* The latest report of a job that is not journalled yet; NULL: none. */
 const struct report *report_set_latest (const struct report_set *reports, int job);

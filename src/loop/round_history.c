@@ -8,6 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "loop/change_log.h"
+
 static void begin (struct round_history *rounds, const struct event *event, int64_t seq)
 {
     rounds->coming = (struct round_summary){.seq = seq,
@@ -29,6 +32,17 @@ static void add (struct round_history *rounds, const struct round_summary *summa
         rounds->last_full = rounds->count;
 }
 
+/* Write the line of a plan, cut to the size of a summary. */
+static void write_changes (struct round_summary *summary, const struct cluster *cluster,
+                           const struct plan *plan)
+{
+    char text[PLAN_CHANGES_SIZE];
+    summary->changed = plan_changes_write (cluster, plan, text);
+    size_t length = summary->changed > 0 ? strnlen (text, ROUND_TEXT_SIZE - 1) : 0;
+    memcpy (summary->text, text, length);
+    summary->text[utf8_valid (text, length)] = '\0';
+}
+
 static void complete (struct round_history *rounds, const struct cluster *cluster,
                       const struct plan *plan)
 {
@@ -45,6 +59,7 @@ static void complete (struct round_history *rounds, const struct cluster *cluste
         summary->restarts += job_runs (job) && !placement_equal (job->placement, placement);
         summary->used_slots += placement_replicas (placement);
     }
+    write_changes (summary, cluster, plan);
     add (rounds, summary);
 }
 

@@ -6,10 +6,11 @@
  */
 #include "loop/wait_reason.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/excerpt.h"
 
 static int replicas_on (struct placement placement, int node)
 {
@@ -66,6 +67,7 @@ struct slot_totals slot_totals_of (const struct cluster *cluster)
     for (int i = 0; i < cluster->node_count; i++) {
         totals.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
         totals.nodes += cluster->nodes[i].available;
+        totals.starting += cluster->node_power[i].state == POWER_STARTING;
     }
     totals.type_slots = slots_of_types (cluster, NULL);
     totals.free = totals.slots;
@@ -78,25 +80,13 @@ struct slot_totals slot_totals_of (const struct cluster *cluster)
     return totals;
 }
 
-/* Append to the sentence; text beyond WAIT_REASON_SIZE is cut. */
-static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
-static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
-{
-    size_t used = strlen (ret);
-    va_list arguments;
-    va_start (arguments, format);
-    vsnprintf (ret + used, WAIT_REASON_SIZE - used, format, arguments);
-    va_end (arguments);
-}
-
 static void add_seconds (char ret[WAIT_REASON_SIZE], int64_t us)
 {
     int64_t s = us > 0 ? (us + 999999) / 1000000 : 0;
     if (s < 120)
-        add (ret, "%lld s", (long long)s);
+        append (ret, WAIT_REASON_SIZE, "%lld s", (long long)s);
     else
-        add (ret, "%lld min", (long long)(s + 59) / 60);
+        append (ret, WAIT_REASON_SIZE, "%lld min", (long long)(s + 59) / 60);
 }
 
 /* "2 on n0 and 2 on n1"; the first three nodes of a longer placement. */
@@ -106,14 +96,14 @@ static void add_placement (char ret[WAIT_REASON_SIZE], const struct cluster *clu
     enum { SHOWN = 3 };
     for (int i = 0; i < placement.count && i < SHOWN; i++) {
         bool last = i + 1 == placement.count;
-        add (ret, "%s%d on %.40s",
-             i == 0 ? ""
-             : last ? " and "
-                    : ", ",
-             placement.shares[i].replicas, cluster->nodes[placement.shares[i].node].name);
+        append (ret, WAIT_REASON_SIZE, "%s%d on %.40s",
+                i == 0 ? ""
+                : last ? " and "
+                       : ", ",
+                placement.shares[i].replicas, cluster->nodes[placement.shares[i].node].name);
     }
     if (placement.count > SHOWN)
-        add (ret, " and %d more nodes", placement.count - SHOWN);
+        append (ret, WAIT_REASON_SIZE, " and %d more nodes", placement.count - SHOWN);
 }
 
 /* Find a job that still runs on a node of this job's desired placement and has to leave its own
@@ -142,10 +132,10 @@ static void wait_for_slots (const struct cluster *cluster, const struct job *job
     int node = 0;
     const struct job *other = find_leaving (cluster, job, &node);
     if (other)
-        add (ret, "waits for job %s to leave %.60s; then it starts with ", other->spec.name,
-             cluster->nodes[node].name);
+        append (ret, WAIT_REASON_SIZE, "waits for job %s to leave %.60s; then it starts with ",
+                other->spec.name, cluster->nodes[node].name);
     else
-        add (ret, "is about to start with ");
+        append (ret, WAIT_REASON_SIZE, "is about to start with ");
     add_placement (ret, cluster, job->desired);
 }
 
@@ -157,12 +147,12 @@ static void wait_for_retry (const struct job *job, int64_t now_us, char ret[WAIT
     char clock[16] = "";
     if (gmtime_r (&at, &utc))
         strftime (clock, sizeof (clock), "%H:%M:%S", &utc);
-    add (ret, "waits until %s UTC (", clock);
+    append (ret, WAIT_REASON_SIZE, "waits until %s UTC (", clock);
     add_seconds (ret, job->retry_us - now_us);
-    add (ret, ")");
+    append (ret, WAIT_REASON_SIZE, ")");
     if (job->failures > 0 && job->launch)
-        add (ret, "; failures: %d, it is given up after %d", job->failures,
-             job->launch->max_failures + 1);
+        append (ret, WAIT_REASON_SIZE, "; failures: %d, it is given up after %d", job->failures,
+                job->launch->max_failures + 1);
 }
 
 /* The types that a job is limited to: "a100, h100". */
@@ -170,9 +160,13 @@ static void add_types (char ret[WAIT_REASON_SIZE], const struct allowed_types *t
 {
     enum { SHOWN = 3 };
     for (int i = 0; i < types->count && i < SHOWN; i++)
-        add (ret, "%s%.20s", i > 0 ? ", " : types->except ? "any but " : "", types->list[i]);
+        append (ret, WAIT_REASON_SIZE, "%s%.20s",
+                i > 0           ? ", "
+                : types->except ? "any but "
+                                : "",
+                types->list[i]);
     if (types->count > SHOWN)
-        add (ret, " and %d more", types->count - SHOWN);
+        append (ret, WAIT_REASON_SIZE, " and %d more", types->count - SHOWN);
 }
 
 static void wait_for_room (const struct cluster *cluster, struct slot_totals totals,
@@ -182,37 +176,44 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
     int needs = job_next_replicas (job, 0);
     int most = job->spec.types.count > 0 ? slots_of_types (cluster, job) : totals.type_slots;
     if (needs == 0) {
-        add (ret, "no count of replicas is within its limits: change them");
+        append (ret, WAIT_REASON_SIZE, "no count of replicas is within its limits: change them");
+        return;
+    }
+    if (totals.starting > 0 && (needs > totals.slots || needs > most)) {
+        append (ret, WAIT_REASON_SIZE, "waits for %d node%s to start", totals.starting,
+                totals.starting == 1 ? "" : "s");
         return;
     }
     if (totals.nodes == 0) {
-        add (ret, "no node takes replicas: all are drained, or there are none");
+        append (ret, WAIT_REASON_SIZE, "no node takes replicas: all are %s, or there are none",
+                cluster->power.count > 0 ? "off or drained" : "drained");
         return;
     }
     if (needs > totals.slots) {
-        add (ret, "too large: needs %d slots, and the nodes that take replicas have %d", needs,
-             totals.slots);
+        append (ret, WAIT_REASON_SIZE,
+                "too large: needs %d slots, and the nodes that take replicas have %d", needs,
+                totals.slots);
         return;
     }
     if (needs > most) {
-        add (ret, "needs %d slot%s of one %s", needs, needs == 1 ? "" : "s",
-             job->spec.types.count > 0 ? "of its types (" : "type");
+        append (ret, WAIT_REASON_SIZE, "needs %d slot%s of one %s", needs, needs == 1 ? "" : "s",
+                job->spec.types.count > 0 ? "of its types (" : "type");
         add_types (ret, &job->spec.types);
-        add (ret, "%s, and the nodes that take replicas have %d",
-             job->spec.types.count > 0 ? ")" : "", most);
+        append (ret, WAIT_REASON_SIZE, "%s, and the nodes that take replicas have %d",
+                job->spec.types.count > 0 ? ")" : "", most);
         return;
     }
     if (needs > totals.free)
-        add (ret, "no free slots: needs %d, %d free; ", needs, totals.free);
+        append (ret, WAIT_REASON_SIZE, "no free slots: needs %d, %d free; ", needs, totals.free);
     if (next_round_us == INT64_MAX) {
-        add (ret, "waits for the next round");
+        append (ret, WAIT_REASON_SIZE, "waits for the next round");
         return;
     }
     if (next_round_us <= now_us) {
-        add (ret, "waits for the next round, which is due");
+        append (ret, WAIT_REASON_SIZE, "waits for the next round, which is due");
         return;
     }
-    add (ret, "waits for the next round, in ");
+    append (ret, WAIT_REASON_SIZE, "waits for the next round, in ");
     add_seconds (ret, next_round_us - now_us);
 }
 
@@ -233,14 +234,15 @@ bool wait_reason (const struct cluster *cluster, struct slot_totals totals, cons
         if (placement_equal (job->placement, job->desired))
             return false;
         if (job->desired.count == 0) {
-            add (ret, "makes room for others: saves and stops, and goes on later");
+            append (ret, WAIT_REASON_SIZE,
+                    "makes room for others: saves and stops, and goes on later");
         } else {
-            add (ret, "saves and stops, to go on with ");
+            append (ret, WAIT_REASON_SIZE, "saves and stops, to go on with ");
             add_placement (ret, cluster, job->desired);
         }
         return true;
     case JOB_CANCELLING:
-        add (ret, "is being cancelled: its replicas have to end");
+        append (ret, WAIT_REASON_SIZE, "is being cancelled: its replicas have to end");
         return true;
     default:
         return false;

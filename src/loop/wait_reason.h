@@ -13,6 +13,7 @@ struct slot_totals {
     int slots; /* all */
     int nodes;
     int type_slots; /* of the type with most of them */
+    int starting;   /* nodes that are ordered and have not come */
 };
 /* O(nodes x types + live jobs): compute it once for a list of jobs. */
 struct slot_totals slot_totals_of (const struct cluster *cluster);

@@ -168,12 +168,7 @@ static int parse_step (const struct slurm_lines *lines, char **fields, struct sl
 
 static int add_job (struct slurm_jobs *jobs, const struct slurm_job *job)
 {
-    struct slurm_job *list = array_grow (jobs->list, jobs->count, &jobs->capacity, sizeof (*list));
-    if (!list)
-        return -ENOMEM;
-    jobs->list = list;
-    jobs->list[jobs->count++] = *job;
-    return 0;
+    return array_append (&jobs->list, &jobs->count, &jobs->capacity, job, sizeof (*job));
 }
 
 static int parse (const char *key, const char *text, size_t length, bool steps,

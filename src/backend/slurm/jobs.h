@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "backend/slurm/states.h"
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 
 enum { SLURM_KEY_SIZE = 17, SLURM_FORMAT_SIZE = 96 }; /* 16 hexadecimal digits */
 

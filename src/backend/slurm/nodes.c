@@ -153,13 +153,7 @@ static void sort_nodes (struct slurm_nodes *nodes)
 
 static int add_node (struct slurm_nodes *nodes, const struct slurm_node *node)
 {
-    struct slurm_node *list =
-        array_grow (nodes->list, nodes->count, &nodes->capacity, sizeof (*list));
-    if (!list)
-        return -ENOMEM;
-    nodes->list = list;
-    nodes->list[nodes->count++] = *node;
-    return 0;
+    return array_append (&nodes->list, &nodes->count, &nodes->capacity, node, sizeof (*node));
 }
 
 int slurm_nodes_parse (const struct slurm_nodes_query *query, const char *text, size_t length,

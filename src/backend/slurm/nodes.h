@@ -5,7 +5,7 @@
 
 #include "backend/slurm/gres.h"
 #include "backend/slurm/states.h"
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 
 enum { SLURM_ADDRESS_SIZE = 256 };
 

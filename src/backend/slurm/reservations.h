@@ -3,7 +3,7 @@
 #ifndef BACKEND_SLURM_RESERVATIONS_H
 #define BACKEND_SLURM_RESERVATIONS_H
 
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 #include "cluster/node.h"
 
 /* A node of an active reservation. */

@@ -18,6 +18,7 @@
 #include "backend/generation_ops.h"
 #include "backend/old_jobs.h"
 #include "backend/run_spec.h"
+#include "backend/slurm/power_words.h"
 #include "backend/slurm/service_private.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -233,24 +234,19 @@ _Static_assert(offsetof (struct service, slurm.set) == 0, "the set is the first 
 const struct backend_ops slurm_backend = {
     .name = "slurm",
     .summary = "jobs of Slurm, for several users",
-    .remote = true,
     .for_owners = true,
+    .groups = true,
+    .power_words = slurm_power_words,
     .open = service_open,
     .free = service_free,
-    .nodes = slurm_nodes_later,
     .recover = service_recover,
     .check = service_check,
     .fd = service_fd,
-    .due_us = slurm_due_us,
+    SLURM_OPS,
+    GENERATION_OPS,
     .step = service_step,
     .next_event = service_next_event,
-    .wants_settle = generation_ops_wants_settle,
-    .reconcile = slurm_reconcile,
     .act = service_act,
-    .reported = generation_ops_reported,
-    .news = generation_ops_news,
-    .stop_all = generation_ops_stop_all,
-    .count = generation_ops_count,
     .read_log = service_read_log,
     .oldest_log = service_oldest_log,
     .checkpoint_dir = service_checkpoint_dir,

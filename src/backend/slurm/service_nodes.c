@@ -173,6 +173,9 @@ static void set_node (const struct service *service, const struct slurm_node *fo
     *details = (struct service_node){.reported = -1};
     if (old >= 0)
         *details = service->details[old];
+    details->usable = use == SLURM_NODE_USABLE;
+    details->there = use != SLURM_NODE_LOST;
+    details->asked_us = service->found_began_us;
     /* Shares that ended here a moment ago may still be counted as used. */
     bool quiet = held >= 0 && details->changed_us < service->found_began_us - QUIET_US;
     if (quiet || (old < 0 && held >= 0))
@@ -228,6 +231,7 @@ static void take_nodes (struct service *service)
         if (!slurm_nodes_find (&service->found, service->slurm.nodes[i].name)) {
             nodes[at] = service->slurm.nodes[i];
             details[at] = service->details[i];
+            details[at].there = false;
             nodes[at].slots = 0;
             nodes[at++].available = false;
         }
@@ -383,6 +387,31 @@ void service_query_nodes (struct service *service)
 
 /* ---- Events ------------------------------------------------------------------------------- */
 
+/* A node of a group comes when Slurm calls it usable, and not before it was returned: a state that was asked for earlier
+ * says nothing.  One that is there is reported as any other.  *ret_comes: it was not there before. */
+static bool may_report (const struct cluster *cluster, const struct node *node, int index,
+                        struct service_node *details, bool *ret_comes)
+{
+    const struct power *power = &cluster->power;
+    enum power_state state = index >= 0 ? cluster->node_power[index].state
+                             : node_groups_find_node (power->groups, power->count, node->name) >= 0
+                                 ? POWER_OFF
+                                 : POWER_NONE;
+    if (state == POWER_STOPPING)
+        details->returned_us = clock_monotonic_us ();
+    bool absent = state == POWER_OFF || state == POWER_STARTING || state == POWER_FAILED;
+    *ret_comes = absent && details->usable && details->asked_us > details->returned_us;
+    return absent ? *ret_comes : state != POWER_STOPPING;
+}
+
+/* A node of a group that is there, although others use all of its slots: it is closed, not gone.  A node without slots would be
+ * returned. */
+static bool is_paid (const struct cluster *cluster, const struct service_node *details, int index)
+{
+    return details->there && cluster->node_power[index].group >= 0 &&
+           cluster->nodes[index].slots > 0;
+}
+
 /* A node that the cluster knows with other slots, or whose availability in Slurm has changed.  A node
  * that an admin drained in Pollux stays so until Slurm closes and opens it. */
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret)
@@ -392,13 +421,20 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
         const struct node *node = &service->slurm.nodes[i];
         int index = cluster_find_node (cluster, node->name);
         int slots = limited_slots (service, i, index);
+        bool comes;
+        if (!may_report (cluster, node, index, details, &comes))
+            continue;
         const struct node *known = index >= 0 ? &cluster->nodes[index] : NULL;
+        bool full = known && slots == 0 && is_paid (cluster, details, index);
+        bool available = node->available && !full;
+        if (full)
+            slots = known->slots;
         bool same =
             known ? known->slots == slots && (slots == 0 || strcmp (known->type, node->type) == 0)
                   : slots == 0;
-        bool reported = details->reported == (int)node->available;
-        if (known && !reported && known->available == node->available) {
-            details->reported = node->available;
+        bool reported = details->reported == (int)available;
+        if (known && !reported && known->available == available) {
+            details->reported = available;
             reported = true;
         }
         if (same && (reported || !known))
@@ -414,9 +450,10 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
         }
         *ret = (struct event){.type = EVENT_NODE, .job = -1, .node = *node};
         ret->node.slots = slots;
-        if (reported && known)
-            ret->node.available = known->available && node->available;
-        details->reported = node->available;
+        ret->node.available = available;
+        if (reported && known && !comes)
+            ret->node.available &= known->available;
+        details->reported = available;
         return 1;
     }
     return 0;

@@ -63,6 +63,10 @@ struct service_failure {
 };
 
 struct service_node {
+    bool usable;         /* as Slurm said last */
+    bool there;          /* Slurm lists it, and not as lost */
+    int64_t asked_us;    /* when it was asked for that */
+    int64_t returned_us; /* when its group was last seen to return it; 0: never */
     char address[SLURM_ADDRESS_SIZE];
     char gres_type[NAME_SIZE]; /* that its slots are counted by; "": none */
     int foreign;               /* slots that other Slurm jobs use */

@@ -30,6 +30,10 @@
 /* After the first cancel.  If a step's srun, slurmd and slurmctld die at the same time, Slurm may list the
  * step for ever.  Its runs cannot do harm: reports and checkpoints of old generations are refused. */
 #define GIVE_UP_US (60 * SECOND_US)
+/* A step without its srun.  A srun that is killed between the creation of its step and the start of the processes, for
+ * example with polluxd, leaves a step that Slurm lists until the allocation ends.  The start itself takes less than a
+ * second; a supervisor that begins even later than this is refused. */
+#define ORPHAN_US (30 * SECOND_US)
 /* Between later cancels of such a share: its node may come back, with its replicas. */
 #define ABANDONED_US (30 * SECOND_US)
 /* Ends from outside, in succession, after which a job starts again at once.  More of them have a pause in
@@ -266,6 +270,33 @@ static void see_failed_start (struct slurm *slurm, struct generation *generation
     refuse (slurm, generation, rank, false, status.why);
 }
 
+/* Does Slurm list a step that nobody starts: its srun is not ours, or has ended, and none of its runs has begun? */
+static bool is_orphaned (const struct slurm *slurm, const struct generation *generation,
+                         const struct carried_share *share)
+{
+    const struct generation_share *ranks = &generation->shares[share->share];
+    bool begun = false;
+    for (int i = ranks->first; i < ranks->first + ranks->count; i++)
+        begun |= generation->ranks[i].begun;
+    return slurm->way->steps && share->state == CARRIED_LISTED && share->command == 0 &&
+           share->cancel_us == 0 && !begun && clock_monotonic_us () >= share->since_us + ORPHAN_US;
+}
+
+/* The share ends when Slurm does not list it any more, or when Slurm cannot end it (is_over).  A cancel that could not be
+ * sent is repeated at the next look. */
+static void cancel_orphan (struct slurm *slurm, struct carried_share *share)
+{
+    if (slurm->way->cancel (slurm->way_self, share) < 0)
+        return;
+    int64_t now_us = clock_monotonic_us ();
+    share->cancel_us = share->kill_us = now_us;
+    share->watch_us = now_us + WATCH_US;
+    share->excused = true;
+    snprintf (share->why, sizeof (share->why), "its srun ended before its step began");
+    slurm_log (slurm, LOG_WARNING, "share %s: %s; the step is cancelled", share->name, share->why);
+    slurm_poll_soon (slurm);
+}
+
 /* No run directory: it is not started yet, or it never will be. */
 static void see_none (struct slurm *slurm, struct generation *generation, int rank)
 {
@@ -280,6 +311,8 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
         refuse (slurm, generation, rank, false, node_failed);
     } else if (is_over (slurm, share)) {
         see_failed_start (slurm, generation, rank, share);
+    } else if (is_orphaned (slurm, generation, share)) {
+        cancel_orphan (slurm, share);
     }
 }
 

@@ -28,7 +28,7 @@
 #include "backend/generation.h"
 #include "backend/run.h"
 #include "backend/run_spec.h"
-#include "backend/slurm/command_set.h"
+#include "backend/command_set.h"
 #include "backend/slurm/jobs.h"
 #include "backend/slurm/submission.h"
 
@@ -178,6 +178,9 @@ void slurm_clear (struct slurm *slurm);
 int slurm_nodes_later (void *self, const struct node **ret, struct pollux_error *err);
 int64_t slurm_due_us (const void *self);
 int slurm_reconcile (void *self, struct loop *loop, struct pollux_error *err);
+/* Rows for their tables. */
+#define SLURM_OPS                                                                                  \
+    .remote = true, .nodes = slurm_nodes_later, .due_us = slurm_due_us, .reconcile = slurm_reconcile
 void slurm_step (struct slurm *slurm, const struct cluster *cluster);
 int slurm_recover (struct slurm *slurm, const struct cluster *cluster, int root,
                    struct pollux_error *err);

@@ -11,47 +11,41 @@
 
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
-static const struct {
-    const char *state;
-    enum slurm_phase phase;
-} phases[] = {
-    {"PENDING", SLURM_COMING},
-    {"CONFIGURING", SLURM_COMING}, /* nodes are being powered up for it */
-    {"RESV_DEL_HOLD", SLURM_COMING},
-    {"RUNNING", SLURM_HELD},
-    {"COMPLETING", SLURM_HELD},
-    {"SUSPENDED", SLURM_HELD},
-    {"STOPPED", SLURM_HELD},
-    {"SIGNALING", SLURM_HELD},
-    {"STAGE_OUT", SLURM_HELD},
-    {"RESIZING", SLURM_HELD},
-    {"EXPEDITING", SLURM_COMING}, /* from 24.11 on */
-    {"COMPLETED", SLURM_ENDED},
-    {"FAILED", SLURM_ENDED},
-    {"OUT_OF_MEMORY", SLURM_ENDED},
-    {"NODE_FAIL", SLURM_EXCUSED},
-    {"PREEMPTED", SLURM_EXCUSED},
-    {"BOOT_FAIL", SLURM_EXCUSED},
-    {"LAUNCH_FAILED", SLURM_EXCUSED},
-    {"RECONFIG_FAIL", SLURM_EXCUSED},
-    {"TIMEOUT", SLURM_EXCUSED},
-    {"DEADLINE", SLURM_EXCUSED},
-    {"CANCELLED", SLURM_EXCUSED},
-    /* Slurm would run the same job again; Pollux cancels it and starts a new generation. */
-    {"REQUEUED", SLURM_EXCUSED},
-    {"REQUEUE_FED", SLURM_EXCUSED},
-    {"REQUEUE_HOLD", SLURM_EXCUSED},
-    {"SPECIAL_EXIT", SLURM_EXCUSED},
-    {"REVOKED", SLURM_EXCUSED}, /* another cluster of a federation runs it */
+/* The words of Slurm that mean the same: all that have one meaning, or fewer and then NULL. */
+enum { WORDS_LIMIT = 16 };
+typedef const char *words[WORDS_LIMIT];
+
+/* The meaning of a word, which is `length` bytes of a text: the index of the words that have it, or `other`. */
+static int meaning_of (const char *text, size_t length, const words *meanings, int count, int other)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < WORDS_LIMIT && meanings[i][j]; j++)
+            if (strlen (meanings[i][j]) == length &&
+                strncasecmp (meanings[i][j], text, length) == 0)
+                return i;
+    return other;
+}
+
+static const words phases[] = {
+    [SLURM_COMING] = {"PENDING", "CONFIGURING" /* nodes are being powered up for it */,
+                      "RESV_DEL_HOLD", "EXPEDITING" /* from 24.11 on */},
+    [SLURM_HELD] = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT",
+                    "RESIZING"},
+    [SLURM_ENDED] = {"COMPLETED", "FAILED", "OUT_OF_MEMORY"},
+    [SLURM_EXCUSED] =
+        {
+            "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL", "TIMEOUT",
+            "DEADLINE", "CANCELLED",
+            /* Slurm would run the same job again; Pollux cancels it and starts a new generation. */
+            "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
+            "REVOKED", /* another cluster of a federation runs it */
+        },
 };
 
 enum slurm_phase slurm_phase (const char *state)
 {
     size_t length = strspn (state, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    for (size_t i = 0; i < COUNT (phases); i++)
-        if (strlen (phases[i].state) == length && memcmp (phases[i].state, state, length) == 0)
-            return phases[i].phase;
-    return SLURM_UNKNOWN;
+    return (enum slurm_phase)meaning_of (state, length, phases, COUNT (phases), SLURM_UNKNOWN);
 }
 
 bool slurm_is_node_failure (const char *state)
@@ -71,36 +65,22 @@ const char *slurm_phase_name (enum slurm_phase phase)
 
 /* Beginnings of reasons; all others are limits.  Sources: squeue(1) "JOB REASON CODES", job_reason_string() of
  * 22.05. */
-static const struct {
-    const char *reason;
-    enum slurm_waiting waiting;
-} waitings[] = {
-    {"None", SLURM_WAITS_FOR_NODE},
-    {"Priority", SLURM_WAITS_FOR_NODE},
-    {"Resources", SLURM_WAITS_FOR_NODE},
-    {"NodeDown", SLURM_WAITS_FOR_NODE},
-    {"Nodes_required", SLURM_WAITS_FOR_NODE},
-    {"ReqNodeNotAvail", SLURM_WAITS_FOR_NODE},
-    {"Reservation", SLURM_WAITS_FOR_NODE},
-    /* A share has one node, so it is not available. */
-    {"PartitionNodeLimit", SLURM_WAITS_FOR_NODE},
-    {"AccountNotAllowed", SLURM_WAITS_IN_VAIN},
-    {"AssocMaxWallDurationPerJob", SLURM_WAITS_IN_VAIN},
-    {"BadConstraints", SLURM_WAITS_IN_VAIN},
-    {"DeadLine", SLURM_WAITS_IN_VAIN},
-    {"DependencyNeverSatisfied", SLURM_WAITS_IN_VAIN},
-    {"InvalidAccount", SLURM_WAITS_IN_VAIN},
-    {"InvalidQOS", SLURM_WAITS_IN_VAIN},
-    {"PartitionTimeLimit", SLURM_WAITS_IN_VAIN},
-    {"QOSMaxWallDurationPerJob", SLURM_WAITS_IN_VAIN},
-    {"QOSNotAllowed", SLURM_WAITS_IN_VAIN},
+static const words waitings[] = {
+    [SLURM_WAITS_FOR_NODE] = {"None", "Priority", "Resources", "NodeDown", "Nodes_required",
+                              "ReqNodeNotAvail", "Reservation",
+                              /* A share has one node, so it is not available. */
+                              "PartitionNodeLimit"},
+    [SLURM_WAITS_IN_VAIN] = {"AccountNotAllowed", "AssocMaxWallDurationPerJob", "BadConstraints",
+                             "DeadLine", "DependencyNeverSatisfied", "InvalidAccount", "InvalidQOS",
+                             "PartitionTimeLimit", "QOSMaxWallDurationPerJob", "QOSNotAllowed"},
 };
 
 enum slurm_waiting slurm_waiting (const char *reason)
 {
     for (size_t i = 0; i < COUNT (waitings); i++)
-        if (strncmp (reason, waitings[i].reason, strlen (waitings[i].reason)) == 0)
-            return waitings[i].waiting;
+        for (int j = 0; j < WORDS_LIMIT && waitings[i][j]; j++)
+            if (strncmp (reason, waitings[i][j], strlen (waitings[i][j])) == 0)
+                return (enum slurm_waiting)i;
     return SLURM_WAITS_FOR_LIMIT;
 }
 
@@ -120,38 +100,22 @@ bool slurm_refuses_for_now (const char *messages)
 
 /* ---- Nodes -------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *state;
-    enum slurm_node_use use;
-} uses[] = {
-    {"idle", SLURM_NODE_USABLE},
-    {"mixed", SLURM_NODE_USABLE},
-    {"allocated", SLURM_NODE_USABLE},
-    {"completing", SLURM_NODE_USABLE},
-    /* The backfill scheduler reserves it for a waiting job.  Slurm decides whether ours fits before; what
-     * runs there stays.  A closed node would move our jobs each time this state comes and goes. */
-    {"planned", SLURM_NODE_USABLE},
-    {"drained", SLURM_NODE_CLOSED},
-    {"draining", SLURM_NODE_CLOSED},
-    {"drain", SLURM_NODE_CLOSED},
-    {"failing", SLURM_NODE_CLOSED},
-    {"fail", SLURM_NODE_CLOSED},
-    {"reserved", SLURM_NODE_CLOSED},
-    {"maint", SLURM_NODE_CLOSED},
-    {"perfctrs", SLURM_NODE_CLOSED},
-    {"blocked", SLURM_NODE_CLOSED},
-    {"reboot", SLURM_NODE_CLOSED},
-    {"reboot_requested", SLURM_NODE_CLOSED},
-    {"reboot_issued", SLURM_NODE_LOST},
-    {"power_down", SLURM_NODE_CLOSED},
-    {"powering_up", SLURM_NODE_CLOSED},
-    {"powering_down", SLURM_NODE_LOST},
-    {"powered_down", SLURM_NODE_LOST},
-    {"down", SLURM_NODE_LOST},
-    {"error", SLURM_NODE_LOST},
-    {"future", SLURM_NODE_LOST},
-    {"inval", SLURM_NODE_LOST},
-    {"unknown", SLURM_NODE_LOST},
+static const words uses[] = {
+    [SLURM_NODE_USABLE] =
+        {
+            "idle",
+            "mixed",
+            "allocated",
+            "completing",
+            /* The backfill scheduler reserves it for a waiting job.  Slurm decides whether ours fits before; what
+             * runs there stays.  A closed node would move our jobs each time this state comes and goes. */
+            "planned",
+        },
+    [SLURM_NODE_CLOSED] = {"drained", "draining", "drain", "failing", "fail", "reserved", "maint",
+                           "perfctrs", "blocked", "reboot", "reboot_requested", "power_down",
+                           "powering_up"},
+    [SLURM_NODE_LOST] = {"reboot_issued", "powering_down", "powered_down", "down", "error",
+                         "future", "inval", "unknown"},
 };
 
 /* Flags of a node: the last characters of its state. */
@@ -174,10 +138,8 @@ static const struct {
 enum slurm_node_use slurm_node_use (const char *state, bool reserved)
 {
     size_t length = strcspn (state, "*~#!%$@^-+");
-    enum slurm_node_use use = SLURM_NODE_CLOSED; /* a state of a later Slurm */
-    for (size_t i = 0; i < COUNT (uses); i++)
-        if (strlen (uses[i].state) == length && strncasecmp (uses[i].state, state, length) == 0)
-            use = uses[i].use;
+    enum slurm_node_use use = (enum slurm_node_use)meaning_of (
+        state, length, uses, COUNT (uses), SLURM_NODE_CLOSED); /* a state of a later Slurm */
     if (reserved && length == strlen ("reserved") && strncasecmp (state, "reserved", length) == 0)
         use = SLURM_NODE_USABLE;
     for (const char *at = state + length; *at; at++)

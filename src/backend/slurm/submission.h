@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 
 /* Strings that are NULL or "" and numbers that are 0 are not given to Slurm, where not said otherwise. */
 struct slurm_share {

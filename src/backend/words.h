@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a command line, built one after the other. */
-#ifndef BACKEND_SLURM_WORDS_H
-#define BACKEND_SLURM_WORDS_H
+#ifndef BACKEND_WORDS_H
+#define BACKEND_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *     command_set_start ... command_set_descriptor becomes readable, or command_set_due_us passes
  *                    ... command_set_turn reads, reaps and calls `done` once for each ended command
  */
-#ifndef BACKEND_SLURM_COMMAND_SET_H
-#define BACKEND_SLURM_COMMAND_SET_H
+#ifndef BACKEND_COMMAND_SET_H
+#define BACKEND_COMMAND_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +41,7 @@ struct command_result {
 struct command_request {
     const char *const
         *words;        /* NULL-terminated; words[0] is looked up in PATH if it has no slash */
+    const char *name;  /* in sentences; NULL: words[0] without its folder */
     const char *input; /* standard input; NULL: empty */
     size_t input_length;
     const char *const
@@ -62,7 +63,7 @@ void command_set_free (struct command_set *set);
 
 /* Start a command.  Everything of the request is copied except `user`.  The environment is PATH, HOME,
  * USER, LOGNAME, LD_LIBRARY_PATH, TMPDIR and SLURM_CONF of this process where set, LC_ALL=C,
- * SLURM_TIME_FORMAT=%s (times in seconds since 1970), and the request's.  *ret_id (may be NULL) is never 0.
+ * SLURM_TIME_FORMAT=%s (times in seconds since 1970), and the request's, which replace them.  *ret_id (may be NULL) is never 0.
  * -ENOENT: there is no such program; -EAGAIN: COMMANDS_LIMIT run already (detached ones do not count). */
 int command_set_start (struct command_set *set, const struct command_request *request,
                        int64_t now_us, uint64_t *ret_id, struct pollux_error *err);

@@ -11,7 +11,7 @@
  * session of its own, and its group is killed before it is reaped: until then its id is not used again.
  */
 #define _GNU_SOURCE
-#include "backend/slurm/command_set.h"
+#include "backend/command_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/slurm/command_spawn.h"
+#include "backend/command_spawn.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/excerpt.h"
@@ -43,7 +43,7 @@ struct running {
     struct running *next;
     struct command_request request; /* words, input, environment and directory are not kept */
     struct command_result result;
-    char *name; /* words[0] without its folder */
+    char *name; /* in sentences */
     int pid, pidfd;
     struct buffer output, error;
     bool ready;    /* one of its descriptors has something */
@@ -150,9 +150,10 @@ static struct running *running_new (int epoll, const struct command_request *req
         return NULL;
     command->request = *request;
     command->request.words = command->request.environment = NULL;
+    command->request.name = NULL;
     command->request.input = command->request.directory = NULL;
     command->result = (struct command_result){.exit_code = -1, .began_us = now_us};
-    command->name = strdup (slash ? slash + 1 : request->words[0]);
+    command->name = strdup (request->name ? request->name : slash ? slash + 1 : request->words[0]);
     command->output.epoll = command->error.epoll = epoll;
     command->pidfd = command->output.file = command->error.file = -1;
     command->output.limit = request->output_limit ? request->output_limit : COMMAND_OUTPUT_LIMIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BACKEND_SLURM_COMMAND_SPAWN_H
-#define BACKEND_SLURM_COMMAND_SPAWN_H
+#ifndef BACKEND_COMMAND_SPAWN_H
+#define BACKEND_COMMAND_SPAWN_H
 
-#include "backend/slurm/command_set.h"
+#include "backend/command_set.h"
 
 /* A started command.  The descriptors are the caller's; they do not block.  A detached command has no output,
  * and its error is a file in memory. */

@@ -4,7 +4,7 @@
  * adds many words checks once.
  */
 #define _GNU_SOURCE
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * SLURM_CLUSTERS or, inside an allocation, SLURM_NTASKS would change what the Slurm commands do.
  */
 #define _GNU_SOURCE /* pipe2, posix_spawn_file_actions_addchdir_np */
-#include "backend/slurm/command_spawn.h"
+#include "backend/command_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/slurm/words.h"
+#include "backend/words.h"
 #include "backend/spawn.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
+
+/* Does a list have a variable of this name? */
+static bool has_variable (const char *const *list, const char *name)
+{
+    size_t length = strlen (name);
+    for (; list && *list; list++)
+        if (strncmp (*list, name, length) == 0 && (*list)[length] == '=')
+            return true;
+    return false;
+}
 
 static int environment_make (const char *const *extra, struct words *ret)
 {
@@ -28,7 +38,7 @@ static int environment_make (const char *const *extra, struct words *ret)
         "PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "TMPDIR", "SLURM_CONF"};
     for (size_t i = 0; i < sizeof (passed) / sizeof (passed[0]); i++) {
         const char *value = getenv (passed[i]);
-        if (value)
+        if (value && !has_variable (extra, passed[i]))
             words_add (ret, "%s=%s", passed[i], value);
     }
     words_add (ret, "LC_ALL=C");
