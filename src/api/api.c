@@ -17,6 +17,7 @@
 #include "api/api_private.h"
 #include "base/clock.h"
 #include "api/tokens.h"
+#include "api/watch.h"
 #include "wire/document.h"
 #include "wire/json.h"
 
@@ -33,25 +34,37 @@ enum {
 
 /* method, path, handler, permitted roles, flags, query parameters.  docs/openapi.json has the same. */
 #define ROUTES(ROUTE)                                                                              \
+    ROUTE (GET, "/", api_page, ANYONE, HTTP_PAGE, NULL)                                            \
+    ROUTE (GET, "/assets/{name}", api_asset, ANYONE, 0, NULL)                                      \
     ROUTE (GET, "/healthz", api_health, ANYONE, 0, NULL)                                           \
     ROUTE (GET, "/readyz", api_ready, ALL, 0, NULL)                                                \
     ROUTE (GET, "/metrics", api_metrics, READERS, 0, NULL)                                         \
     ROUTE (GET, "/v1/status", api_status, READERS, 0, NULL)                                        \
     ROUTE (GET, "/v1/jobs", api_list_jobs, READERS, 0, "phase owner ended_after limit after")      \
-    ROUTE (POST, "/v1/jobs", api_submit, OWNERS, HTTP_DURABLE | HTTP_JSON | HTTP_YAML, NULL)       \
+    ROUTE (POST, "/v1/jobs", api_submit, OWNERS, HTTP_DURABLE | HTTP_JSON | HTTP_YAML, "check")    \
     ROUTE (GET, "/v1/jobs/{name}", api_show_job, READERS, 0, NULL)                                 \
     ROUTE (POST, "/v1/jobs/{name}/cancel", api_cancel, OWNERS, HTTP_DURABLE, NULL)                 \
     ROUTE (POST, "/v1/jobs/{name}/limits", api_limits, OWNERS, HTTP_DURABLE | HTTP_JSON, NULL)     \
     ROUTE (GET, "/v1/jobs/{name}/explain", api_explain, READERS, 0, NULL)                          \
+    ROUTE (GET, "/v1/jobs/{name}/history", api_job_history, READERS, 0, NULL)                      \
     ROUTE (GET, "/v1/jobs/{name}/logs", api_logs, OWNERS, 0, "generation rank tail follow")        \
     ROUTE (POST, "/v1/jobs/{name}/hints", api_hints, AGENTS, HTTP_JSON | HTTP_FREQUENT, NULL)      \
     ROUTE (POST, "/v1/jobs/{name}/runs", api_news, AGENTS, HTTP_JSON | HTTP_FREQUENT, NULL)        \
     ROUTE (GET, "/v1/nodes", api_list_nodes, READERS, 0, NULL)                                     \
-    ROUTE (POST, "/v1/nodes/{name}/drain", api_drain, ADMIN, HTTP_DURABLE, NULL)                   \
+    ROUTE (POST, "/v1/nodes/{name}/drain", api_drain, ADMIN, HTTP_DURABLE | HTTP_JSON, NULL)       \
     ROUTE (POST, "/v1/nodes/{name}/resume", api_resume, ADMIN, HTTP_DURABLE, NULL)                 \
+    ROUTE (POST, "/v1/nodes/{name}/up", api_node_up, ADMIN, HTTP_DURABLE | HTTP_JSON, NULL)        \
+    ROUTE (POST, "/v1/nodes/{name}/gone", api_node_gone, ADMIN, HTTP_DURABLE, NULL)                \
+    ROUTE (GET, "/v1/groups", api_list_groups, READERS, 0, NULL)                                   \
+    ROUTE (GET, "/v1/cost", api_cost, READERS, 0, "by")                                            \
     ROUTE (GET, "/v1/plan", api_plan, READERS, 0, NULL)                                            \
     ROUTE (GET, "/v1/rounds", api_list_rounds, READERS, 0, "limit")                                \
+    ROUTE (GET, "/v1/rounds/{number}", api_show_round, READERS, 0, NULL)                           \
+    ROUTE (GET, "/v1/history", api_history, READERS, 0, "since")                                   \
     ROUTE (GET, "/v1/events", api_events, READERS, 0, "after follow")                              \
+    ROUTE (GET, "/v1/watch", api_watch, READERS, 0, "after mark")                                  \
+    ROUTE (GET, "/v1/playback", api_playback, READERS, 0, NULL)                                    \
+    ROUTE (POST, "/v1/playback", api_play, READERS, HTTP_JSON, NULL)                               \
     ROUTE (GET, "/v1/tokens", api_list_tokens, ADMIN, 0, NULL)                                     \
     ROUTE (POST, "/v1/tokens", api_make_token, ADMIN, HTTP_JSON, NULL)                             \
     ROUTE (DELETE, "/v1/tokens/{name}", api_drop_token, ADMIN, 0, NULL)
@@ -89,8 +102,10 @@ const struct http_route *api_routes (int *ret_count)
 int api_new (const struct api_options *options, struct api **ret, struct pollux_error *err)
 {
     struct api *api = calloc (1, sizeof (*api));
-    if (!api)
+    if (!api || !(api->watch = watch_new ())) {
+        free (api);
         return fail (err, -ENOMEM, "no memory for the API");
+    }
     api->options = *options;
     api->poll_us = INT64_MAX;
     *ret = api;
@@ -106,13 +121,18 @@ void api_free (struct api *api)
         api->followers = follower->next;
         follower->free (follower);
     }
+    watch_free (api->watch);
     free (api);
 }
 
-int api_authorize (void *self, const char *token, struct http_identity *ret)
+int api_authorize (void *self, const char *token, struct http_identity *ret,
+                   struct pollux_error *err)
 {
     struct api *api = self;
-    return api->options.tokens ? tokens_check (api->options.tokens, token, ret) : -EACCES;
+    const struct api_options *options = &api->options;
+    if (!options->tokens)
+        return fail (err, -EACCES, "this server has no tokens");
+    return tokens_check (options->tokens, token, options->now_us (options->self), ret, err);
 }
 
 void api_serve (struct api *api, struct http_server *server)
@@ -130,6 +150,12 @@ struct present api_present (const struct api *api)
     const struct api_options *options = &api->options;
     return present_make (options->cluster, options->status, options->round,
                          options->now_us (options->self));
+}
+
+int64_t api_pace_us (const struct api *api)
+{
+    const struct api_options *options = &api->options;
+    return options->pace_us ? options->pace_us (options->self) : options->now_us (options->self);
 }
 
 /* ---- Answers ------------------------------------------------------------------------------ */
@@ -255,6 +281,21 @@ int api_query_flag (struct api *api, struct http_request *request, const char *n
     return rc;
 }
 
+int api_last_event (struct api *api, struct http_request *request, int64_t *ret)
+{
+    const char *header = http_header (request, "Last-Event-ID");
+    int64_t number = 0;
+    if (!header || !header[0])
+        return 0;
+    if (number_int64 (header, &number) < 0 || number < 0) {
+        api_refuse (api, request, 400,
+                    "Last-Event-ID: expected the number of an event, got \"%.40s\"", header);
+        return -EINVAL;
+    }
+    *ret = number;
+    return 0;
+}
+
 struct wire_document *api_body (struct api *api, struct http_request *request, const char *name)
 {
     size_t length = 0;
@@ -312,7 +353,10 @@ void api_follow (struct api *api, struct http_request *request, const char *type
     static const struct http_stream_owner owner = {.gone = gone, .drained = drained};
     follower->api = api;
     api->status = 200;
-    if (http_stream_open (request, type, &owner, follower, &follower->stream) < 0) {
+    int (*open) (struct http_request *, const char *, const struct http_stream_owner *, void *,
+                 struct http_stream **) =
+        follower->packets ? http_stream_open_packets : http_stream_open;
+    if (open (request, type, &owner, follower, &follower->stream) < 0) {
         api->status = 503;
         follower->free (follower);
         return;
@@ -323,7 +367,7 @@ void api_follow (struct api *api, struct http_request *request, const char *type
         follower->next->link = &follower->next;
     api->followers = follower;
     if (follower->feed (follower) && follower->live && api->poll_us == INT64_MAX)
-        api->poll_us = api->options.now_us (api->options.self) + poll_interval_us;
+        api->poll_us = api_pace_us (api) + poll_interval_us;
 }
 
 void api_committed (struct api *api)
@@ -334,18 +378,26 @@ void api_committed (struct api *api)
         if (!follower->live)
             follower->feed (follower);
     }
+    watch_committed (api);
+}
+
+void api_rewound (struct api *api)
+{
+    watch_restart (api);
 }
 
 int64_t api_due_us (const struct api *api)
 {
-    return api->poll_us;
+    int64_t due_us = watch_due_us (api), expiry_us = INT64_MAX;
+    if (api->options.tokens)
+        expiry_us = tokens_due_us (api->options.tokens);
+    if (api->poll_us < due_us)
+        due_us = api->poll_us;
+    return expiry_us < due_us ? expiry_us : due_us;
 }
 
-void api_step (struct api *api)
+static void poll_logs (struct api *api, int64_t now_us)
 {
-    int64_t now_us = api->options.now_us (api->options.self);
-    if (now_us < api->poll_us)
-        return;
     api->poll_us = INT64_MAX;
     struct follower *next;
     for (struct follower *follower = api->followers; follower; follower = next) {
@@ -353,4 +405,13 @@ void api_step (struct api *api)
         if (follower->live && follower->feed (follower))
             api->poll_us = now_us + poll_interval_us;
     }
+}
+
+void api_step (struct api *api)
+{
+    int64_t now_us = api_pace_us (api);
+    if (now_us >= api->poll_us)
+        poll_logs (api, now_us);
+    watch_step (api);
+    api_end_expired (api, api->options.now_us (api->options.self));
 }

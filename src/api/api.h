@@ -3,7 +3,7 @@
  * The HTTP/JSON API of polluxd (docs/api.md): routes, handlers and the descriptions they answer with.
  *
  *     http server -- handlers --> struct api -- reads --> cluster, cluster_status, journal, logs
- *                                            -- post ---> SUBMIT, CANCEL, LIMITS and NODE events
+ *                                            -- post ---> SUBMIT, CANCEL, LIMITS, NODE and POWER events
  *                                            -- report -> agents' reports
  *                                            -- news ---> supervisors' news of their runs
  *
@@ -24,6 +24,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include "api/playback.h"
 #include "base/log_reader.h"
 #include "cluster/cluster.h"
 #include "http/http.h"
@@ -51,6 +52,8 @@ struct api_options {
 
     /* The clock of events. */
     int64_t (*now_us) (void *self);
+    /* The clock of api_due_us, for the pace of streams; NULL: now_us. */
+    int64_t (*pace_us) (void *self);
     /* Set the event's time, check, append and apply it.  -EINVAL: it does not fit the cluster's
      * state, and nothing changed; other errors: it could not be appended.  The answer to the
      * request is held until the commit (HTTP_DURABLE). */
@@ -80,6 +83,9 @@ struct api_options {
     /* Where a job's checkpoints are, as checkpoint_dir of backend/backend.h; NULL: only its own
      * directory is known. */
     char *(*checkpoint_dir) (void *self, const struct job *job);
+    /* How a recorded cluster is played, and to play it otherwise; both NULL: it is live. */
+    struct playback (*playback) (void *self);
+    void (*play) (void *self, const struct playback_change *change);
     /* The first replica that failed, as first_failure of backend/backend.h; NULL: unknown. */
     int (*first_failure) (void *self, const char *job, int generation, int *ret_rank);
     void *self;
@@ -91,7 +97,8 @@ void api_free (struct api *api);
 
 /* For struct http_options: its routes, and its authorize and verify with self = api. */
 const struct http_route *api_routes (int *ret_count);
-int api_authorize (void *self, const char *token, struct http_identity *ret);
+int api_authorize (void *self, const char *token, struct http_identity *ret,
+                   struct pollux_error *err);
 int api_verify (void *self, uint64_t ticket, const char *peer, const char *credential,
                 struct pollux_error *err);
 
@@ -102,15 +109,18 @@ void api_verified (struct api *api);
  * streams. */
 void api_serve (struct api *api, struct http_server *server);
 
-/* All events so far are durable: send them to clients that follow GET /v1/events. */
+/* All events so far are durable: send them to clients that follow GET /v1/events and GET /v1/watch. */
 void api_committed (struct api *api);
+
+/* The cluster was replaced by an earlier state of it: clients of GET /v1/watch get a new snapshot. */
+void api_rewound (struct api *api);
 
 /* From now on GET /readyz answers 503 with this sentence (a literal); NULL, the initial value: it
  * answers 200. */
 void api_set_unready (struct api *api, const char *why);
 
-/* Logs that clients follow are polled: the time of the next poll on the clock of now_us (INT64_MAX:
- * no client follows a log), and the poll. */
+/* Logs that clients follow are polled, changes are collected for GET /v1/watch, and the streams of a token end when it
+ * expires: the time of the next step on the clock of pace_us (INT64_MAX: none is due), and the step. */
 int64_t api_due_us (const struct api *api);
 void api_step (struct api *api);
 

@@ -13,6 +13,7 @@
 #define API_JSON (JSON_COMPACT | JSON_REAL_PRECISION (16))
 
 struct follower;
+struct watch;
 
 struct api {
     struct api_options options;
@@ -21,11 +22,15 @@ struct api {
     const char *unready;        /* why GET /readyz answers 503; NULL: it answers 200 */
     struct follower *followers; /* clients that follow events or logs */
     int64_t poll_us;            /* when logs are polled next; INT64_MAX: no client follows one */
+    struct watch *watch;        /* for clients of GET /v1/watch */
     int status;                 /* of the present handler's answer, for the metrics */
 };
 
 /* The state that descriptions are made from. */
 struct present api_present (const struct api *api);
+
+/* The time on the clock of api_due_us. */
+int64_t api_pace_us (const struct api *api);
 
 /* Answer with a document, which is freed; NULL: no memory, answers 503. */
 void api_reply (struct api *api, struct http_request *request, int status, json_t *body);
@@ -39,6 +44,9 @@ void api_refuse (struct api *api, struct http_request *request, int status, cons
  * daemon stops (-ESHUTDOWN), else 507. */
 void api_refuse_event (struct api *api, struct http_request *request, int code,
                        const struct pollux_error *err);
+
+/* End the streams of tokens that have expired at this time on the clock of now_us. */
+void api_end_expired (struct api *api, int64_t now_us);
 
 /* The index of the job or node that the path names; -1, after an answer 404, if there is none. */
 int api_job (struct api *api, struct http_request *request);
@@ -61,6 +69,10 @@ int api_query_int (struct api *api, struct http_request *request, const char *na
 /* The same for a parameter that is 0 or 1. */
 int api_query_flag (struct api *api, struct http_request *request, const char *name, bool *ret);
 
+/* Read the header Last-Event-ID: 0 and *ret, which is unchanged without one; or a negative errno value, after an answer
+ * 400. */
+int api_last_event (struct api *api, struct http_request *request, int64_t *ret);
+
 /* Parse the body as JSON; the caller frees the document.  NULL, after an answer, if it is malformed. */
 struct wire_document *api_body (struct api *api, struct http_request *request, const char *name);
 
@@ -74,7 +86,8 @@ struct follower {
      * freed. */
     bool (*feed) (struct follower *follower);
     void (*free) (struct follower *follower);
-    bool live; /* true: polled (logs); false: fed after commits (events) */
+    bool live;    /* true: polled (logs); false: fed after commits (events) */
+    bool packets; /* its stream is one of packets (http_stream_open_packets) */
 };
 
 /* Open the stream, feed it once, and keep the follower in the list.  The API frees it. */
@@ -88,12 +101,18 @@ bool follower_drop (struct follower *follower);
 /* ---- Handlers ------------------------------------------------------------------------------ */
 
 typedef void api_handler (struct api *api, struct http_request *request);
+api_handler api_page, api_asset;
 api_handler api_health, api_ready, api_metrics, api_status, api_plan, api_list_rounds;
 api_handler api_list_jobs, api_submit, api_show_job, api_cancel, api_limits, api_hints, api_news,
     api_explain;
-api_handler api_logs, api_events;
-api_handler api_list_nodes, api_drain, api_resume;
+api_handler api_logs, api_events, api_watch, api_playback, api_play;
+api_handler api_history, api_job_history, api_show_round;
+api_handler api_list_nodes, api_drain, api_resume, api_node_up, api_node_gone;
+api_handler api_list_groups, api_cost;
 api_handler api_list_tokens, api_make_token, api_drop_token;
+
+/* How a recorded cluster is played back; null: the cluster is live.  NULL: no memory. */
+json_t *api_playback_json (const struct api *api);
 
 /* The last lines of the log of a job's last generation, as an array of strings: of the replica that
  * failed, or else of rank 0. */

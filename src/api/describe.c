@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loop/job_rates.h"
+#include "cluster/costs.h"
 #include "policy/speedup.h"
 #include "wire/placement.h"
 #include "wire/policy_settings.h"
@@ -26,7 +26,7 @@ json_t *describe_number (double number)
 
 json_t *describe_time (int64_t us)
 {
-    return us > 0 ? json_real ((double)us * US) : json_null ();
+    return us >= 0 ? json_real ((double)us * US) : json_null ();
 }
 
 json_t *describe_batch (struct pollux_batch batch, double total)
@@ -37,8 +37,7 @@ json_t *describe_batch (struct pollux_batch batch, double total)
                       "total", describe_number (total));
 }
 
-/* Empty text is null. */
-static json_t *text_or_null (const char *text)
+json_t *describe_text (const char *text)
 {
     return text && text[0] ? json_string (text) : json_null ();
 }
@@ -82,6 +81,7 @@ struct present present_make (const struct cluster *cluster, const struct cluster
         .next_round_us = status->next_round_us,
         .totals = slot_totals_of (cluster),
         .fair = fair_replicas (&view),
+        .goodput = history_goodput (&status->history),
     };
 }
 
@@ -116,54 +116,70 @@ static bool put_spec (json_t *object, const struct job *job)
                 spec->fixed_batch > 0 ? json_integer (spec->fixed_batch) : json_null ());
 }
 
+struct job_figures job_figures_of (const struct present *present, int index)
+{
+    const struct job *job = present->cluster->jobs[index];
+    struct pollux_batch batch;
+    const struct hints *hints = latest_hints (present->cluster, present->reports, index, &batch);
+    double running_s = job_runs (job) ? (double)(present->now_us - job->charged_us) * US : 0;
+    return (struct job_figures){
+        .hints = hints,
+        .rates = job_rates_of (job, hints, batch, present->round->search, present->fair),
+        .started_us = job->generation > 0 ? job->start_us : -1,
+        .ended_us = job_live (job) ? -1 : job->end_us,
+        .run_s = job->held_s + running_s,
+        .cost = costs_of_job (present->cluster, job, present->now_us),
+        .price_per_hour = costs_of_job_hour (present->cluster, job),
+    };
+}
+
 /* Times and counters. */
-static bool put_times (json_t *object, const struct present *present, const struct job *job)
+static bool put_times (json_t *object, const struct present *present, const struct job *job,
+                       const struct job_figures *figures)
 {
     int64_t until_us = job_live (job) ? present->now_us : job->end_us;
-    double held_s = job->held_s;
-    if (job_runs (job))
-        held_s += (double)(present->now_us - job->charged_us) * US;
     return put (object, "submitted_at", describe_time (job->submit_us)) &&
-           put (object, "started_at", describe_time (job->generation > 0 ? job->start_us : 0)) &&
-           put (object, "ended_at", describe_time (job_live (job) ? 0 : job->end_us)) &&
+           put (object, "started_at", describe_time (figures->started_us)) &&
+           put (object, "ended_at", describe_time (figures->ended_us)) &&
            put (object, "age_s", json_real ((double)(until_us - job->submit_us) * US)) &&
-           put (object, "run_s", describe_number (held_s)) &&
+           put (object, "run_s", describe_number (figures->run_s)) &&
+           put (object, "cost", describe_number (figures->cost)) &&
+           put (object, "price_per_hour", describe_number (figures->price_per_hour)) &&
            put (object, "generation", json_integer (job->generation)) &&
            put (object, "restarts", json_integer (job->restarts)) &&
            put (object, "failures", json_integer (job->failures));
 }
 
-static bool put_rates (json_t *object, const struct present *present, int index)
+static bool put_rates (json_t *object, const struct job_figures *figures)
 {
-    const struct job *job = present->cluster->jobs[index];
-    struct pollux_batch batch;
-    const struct hints *hints = latest_hints (present->cluster, present->reports, index, &batch);
-    struct job_rates rates =
-        job_rates_of (job, hints, batch, present->round->search, present->fair);
-    return put (object, "batch", describe_batch (rates.batch, rates.total_batch)) &&
-           put (object, "throughput", describe_number (rates.throughput)) &&
-           put (object, "efficiency", describe_number (rates.efficiency)) &&
-           put (object, "goodput", describe_number (rates.goodput)) &&
-           put (object, "speedup", describe_number (rates.speedup)) &&
-           put (object, "noise_scale", describe_number (rates.noise_scale)) &&
-           put (object, "progress", describe_number (hints->progress)) &&
-           put (object, "total", describe_number (hints->total)) &&
-           put (object, "eta_s", describe_number (rates.eta_s));
+    const struct job_rates *rates = &figures->rates;
+    static const char *const keys[] = {"throughput",  "efficiency", "goodput", "speedup",
+                                       "noise_scale", "progress",   "total",   "eta_s"};
+    const double values[] = {rates->throughput,     rates->efficiency,  rates->goodput,
+                             rates->speedup,        rates->noise_scale, figures->hints->progress,
+                             figures->hints->total, rates->eta_s};
+    _Static_assert(sizeof (keys) / sizeof (keys[0]) == sizeof (values) / sizeof (values[0]),
+                   "a key each");
+    bool whole = put (object, "batch", describe_batch (rates->batch, rates->total_batch));
+    for (size_t i = 0; whole && i < sizeof (keys) / sizeof (keys[0]); i++)
+        whole = put (object, keys[i], describe_number (values[i]));
+    return whole;
 }
 
 json_t *describe_job (const struct present *present, int index)
 {
     const struct job *job = present->cluster->jobs[index];
+    struct job_figures figures = job_figures_of (present, index);
     json_t *object =
         json_pack ("{s:s, s:o, s:s, s:o, s:i, s:o, s:o}", "name", job->spec.name, "owner",
-                   text_or_null (job->launch ? job->launch->owner : NULL), "phase",
+                   describe_text (job->launch ? job->launch->owner : NULL), "phase",
                    job_phase_names[job->phase], "waits_for", describe_waiting (present, job),
                    "replicas", placement_replicas (job->placement), "placement",
                    wire_placement_encode (present->cluster, job->placement), "desired",
                    wire_placement_encode (present->cluster, job->desired));
-    bool whole = object && put_spec (object, job) && put_times (object, present, job) &&
-                 put_rates (object, present, index) &&
-                 put (object, "detail", text_or_null (job->detail));
+    bool whole = object && put_spec (object, job) && put_times (object, present, job, &figures) &&
+                 put_rates (object, &figures) &&
+                 put (object, "detail", describe_text (job->detail));
     return complete (object, whole);
 }
 
@@ -201,15 +217,16 @@ static bool put_launch (json_t *object, const struct launch *launch, bool secret
             whole = whole && put (object, keys[i], json_null ());
         return whole;
     }
-    return put (object, "command", describe_strings (launch->command)) &&
-           put (object, "environment",
-                secrets ? describe_environment (launch->environment) : json_null ()) &&
-           put (object, "directory", text_or_null (launch->directory)) &&
-           put (object, "checkpoint_dir", text_or_null (launch->checkpoint_dir)) &&
-           put (object, "stop_signal", json_integer (launch->stop_signal)) &&
-           put (object, "grace_s", describe_number (launch->grace_s)) &&
-           put (object, "max_failures", json_integer (launch->max_failures)) &&
-           put (object, "backoff_s", describe_number (launch->backoff_s));
+    json_t *fields = json_pack (
+        "{s:o, s:o, s:o, s:o, s:i, s:o, s:i, s:o}", "command", describe_strings (launch->command),
+        "environment", secrets ? describe_environment (launch->environment) : json_null (),
+        "directory", describe_text (launch->directory), "checkpoint_dir",
+        describe_text (launch->checkpoint_dir), "stop_signal", launch->stop_signal, "grace_s",
+        describe_number (launch->grace_s), "max_failures", launch->max_failures, "backoff_s",
+        describe_number (launch->backoff_s));
+    bool whole = fields && json_object_update (object, fields) == 0;
+    json_decref (fields);
+    return whole;
 }
 
 static json_t *describe_hints (const struct hints *hints)
@@ -224,10 +241,10 @@ json_t *describe_job_fully (const struct present *present, int index, bool secre
     struct pollux_batch batch;
     const struct hints *hints = latest_hints (present->cluster, present->reports, index, &batch);
     json_t *object = describe_job (present, index);
-    bool whole =
-        object && put_launch (object, job->launch, secrets) &&
-        put (object, "hints", describe_hints (hints)) &&
-        put (object, "refused_report", text_or_null (report_set_refusal (present->reports, index)));
+    bool whole = object && put_launch (object, job->launch, secrets) &&
+                 put (object, "hints", describe_hints (hints)) &&
+                 put (object, "refused_report",
+                      describe_text (report_set_refusal (present->reports, index)));
     return complete (object, whole);
 }
 
@@ -252,6 +269,19 @@ static bool gather_jobs (const struct cluster *cluster, int first, int count, js
     return true;
 }
 
+/* Whether it exists, for a node of a group. */
+static bool put_power (json_t *object, const struct cluster *cluster, int node)
+{
+    const struct node_power *power = &cluster->node_power[node];
+    bool grouped = power->group >= 0;
+    return put (object, "group",
+                describe_text (grouped ? cluster->power.groups[power->group].name : NULL)) &&
+           put (object, "power", describe_text (grouped ? power_names[power->state] : NULL)) &&
+           put (object, "since_at", describe_time (grouped ? power->since_us : -1)) &&
+           put (object, "deadline_at",
+                describe_time (power->deadline_us > 0 ? power->deadline_us : -1));
+}
+
 /* An array of count nodes from first on. */
 static json_t *describe_some_nodes (const struct present *present, int first, int count)
 {
@@ -266,9 +296,10 @@ static json_t *describe_some_nodes (const struct present *present, int first, in
     for (int i = 0; whole && i < count; i++) {
         const struct node *node = &cluster->nodes[first + i];
         json_t *object = json_pack ("{s:s, s:o, s:i, s:i, s:b, s:O}", "name", node->name, "type",
-                                    text_or_null (node->type), "slots", node->slots, "used",
+                                    describe_text (node->type), "slots", node->slots, "used",
                                     used[i], "available", node->available, "jobs", jobs[i]);
-        whole = json_array_append_new (array, object) == 0;
+        whole =
+            json_array_append_new (array, object) == 0 && put_power (object, cluster, first + i);
     }
     for (int i = 0; jobs && i < count; i++)
         json_decref (jobs[i]);
@@ -310,7 +341,10 @@ json_t *describe_round (const struct round_summary *summary)
         wire_policy_settings_put (object, "policy_options", &summary->settings, NULL) == 0 &&
         put (object, "jobs", json_integer (summary->jobs)) &&
         put (object, "restarts", json_integer (summary->restarts)) &&
-        put (object, "used_slots", json_integer (summary->used_slots));
+        put (object, "used_slots", json_integer (summary->used_slots)) &&
+        put (object, "changed",
+             summary->changed >= 0 ? json_integer (summary->changed) : json_null ()) &&
+        put (object, "text", describe_text (summary->text));
     return complete (object, whole);
 }
 
@@ -334,6 +368,20 @@ json_t *describe_plan (const struct present *present)
     return complete (object, whole);
 }
 
+/* Nodes that exist, or are ordered, and the slots that the cluster has with all nodes of its groups. */
+static void count_nodes (const struct cluster *cluster, int *ret_nodes, int64_t *ret_most)
+{
+    *ret_nodes = 0;
+    *ret_most = 0;
+    for (int i = 0; i < cluster->node_count; i++) {
+        *ret_nodes += cluster->node_power[i].state != POWER_OFF;
+        *ret_most += cluster->node_power[i].group < 0 ? cluster->nodes[i].slots : 0;
+    }
+    for (int i = 0; i < cluster->power.count; i++)
+        *ret_most += (int64_t)node_group_most (&cluster->power.groups[i]) *
+                     cluster->power.groups[i].slots_per_node;
+}
+
 json_t *describe_status (const struct present *present, const char *backend, int64_t started_us)
 {
     const struct cluster *cluster = present->cluster;
@@ -344,6 +392,9 @@ json_t *describe_status (const struct present *present, const char *backend, int
     }
     for (int i = 0; i < cluster->node_count; i++)
         slots += cluster->nodes[i].slots;
+    int nodes;
+    int64_t most;
+    count_nodes (cluster, &nodes, &most);
     /* Without live jobs no round is held, and next_round_us is in the past. */
     bool planned = present->next_round_us != INT64_MAX && present->next_round_us > present->now_us;
     json_t *jobs = json_object ();
@@ -351,13 +402,14 @@ json_t *describe_status (const struct present *present, const char *backend, int
     for (int i = 0; whole && i < JOB_PHASES; i++)
         whole = put (jobs, job_phase_names[i], json_integer (phases[i]));
     json_t *object = json_pack (
-        "{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "version",
+        "{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:i, s:f, s:o}", "version",
         POLLUX_VERSION, "policy", present->round->policy, "p", describe_number (present->round->p),
         "interval_s", describe_number (present->round->interval_s), "restart_delay_s",
         describe_number (present->round->restart_delay_s), "backend", backend, "now_at",
         describe_time (present->now_us), "started_at", describe_time (started_us), "next_round_at",
-        describe_time (planned ? present->next_round_us : 0), "nodes", cluster->node_count, "slots",
-        slots, "used_slots", used, "jobs", jobs);
+        describe_time (planned ? present->next_round_us : -1), "nodes", nodes, "slots", slots,
+        "most_slots", (json_int_t)most, "used_slots", used, "goodput", present->goodput, "jobs",
+        jobs);
     whole =
         whole && object &&
         wire_policy_settings_put (object, "policy_options", &present->round->settings, NULL) == 0;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "api/api_private.h"
 #include "api/tokens.h"
 #include "store/reader.h"
@@ -136,17 +135,10 @@ static int find_start (struct api *api, struct http_request *request, bool follo
         api_refuse (api, request, 503, "%s", err.text);
         return -EIO;
     }
-    if (api_query_int (api, request, "after", 0, INT64_MAX, &after) < 0)
-        return -EINVAL;
     /* A browser that reconnects repeats the URL and sends the number of its last event. */
-    const char *header = http_header (request, "Last-Event-ID");
-    if (header && header[0] && (number_int64 (header, &after) < 0 || after < 0)) {
-        api_refuse (api, request, 400,
-                    "Last-Event-ID: expected the number of an event, got "
-                    "\"%.40s\"",
-                    header);
+    if (api_query_int (api, request, "after", 0, INT64_MAX, &after) < 0 ||
+        api_last_event (api, request, &after) < 0)
         return -EINVAL;
-    }
     *ret = after >= 0 ? after : follow ? last : 0;
     return 0;
 }

@@ -8,28 +8,40 @@
 
 #include "policy/explain_text.h"
 
-static json_t *describe_point (const struct explain_point *point)
+static json_t *describe_point (const void *entry)
 {
+    const struct explain_point *point = entry;
     return json_pack ("{s:i, s:o, s:o, s:o, s:o}", "replicas", point->replicas, "goodput",
                       describe_number (point->goodput), "speedup", describe_number (point->speedup),
                       "eta_s", describe_number (point->eta_s), "batch",
                       describe_batch (point->batch, point->total_batch));
 }
 
-static json_t *describe_others (const struct explain_change *change)
+/* An array of `count` values, each made by describe from one entry of `size` bytes. */
+static json_t *describe_list (const void *entries, size_t size, int count,
+                              json_t *(*describe) (const void *entry))
 {
     json_t *array = json_array ();
-    for (int i = 0; array && i < change->other_count && i < EXPLAIN_OTHERS; i++) {
-        const struct explain_other *other = &change->others[i];
-        json_t *object =
-            json_pack ("{s:s, s:i, s:i, s:o}", "name", other->name, "from", other->from, "to",
-                       other->to, "goodput_factor", describe_number (other->goodput));
-        if (json_array_append_new (array, object) < 0) {
+    for (int i = 0; array && i < count; i++)
+        if (json_array_append_new (array, describe ((const char *)entries + (size_t)i * size)) <
+            0) {
             json_decref (array);
             return NULL;
         }
-    }
     return array;
+}
+
+static json_t *describe_other (const void *entry)
+{
+    const struct explain_other *other = entry;
+    return json_pack ("{s:s, s:i, s:i, s:o}", "name", other->name, "from", other->from, "to",
+                      other->to, "goodput_factor", describe_number (other->goodput));
+}
+
+static json_t *describe_others (const struct explain_change *change)
+{
+    int count = change->other_count < EXPLAIN_OTHERS ? change->other_count : EXPLAIN_OTHERS;
+    return describe_list (change->others, sizeof (change->others[0]), count, describe_other);
 }
 
 static json_t *describe_change (const struct explain_change *change)
@@ -45,44 +57,18 @@ static json_t *describe_change (const struct explain_change *change)
                       change->other_count, "fitness", describe_number (change->fitness));
 }
 
-static json_t *describe_curve (const struct explanation *all)
+static json_t *describe_type (const void *entry)
 {
-    json_t *array = json_array ();
-    for (int i = 0; array && i < all->curve_count; i++)
-        if (json_array_append_new (array, describe_point (&all->curve[i])) < 0) {
-            json_decref (array);
-            return NULL;
-        }
-    return array;
+    const struct explain_type *other = entry;
+    return json_pack ("{s:s, s:b, s:b, s:b, s:i, s:o}", "type", other->type, "revocable",
+                      other->revocable, "known", other->known, "predicted", other->predicted,
+                      "replicas", other->replicas, "goodput_factor",
+                      describe_number (other->goodput));
 }
 
-static json_t *describe_types (const struct explanation *all)
+static json_t *describe_line (const void *line)
 {
-    json_t *array = json_array ();
-    for (int i = 0; array && i < all->type_count; i++) {
-        const struct explain_type *other = &all->types[i];
-        json_t *object =
-            json_pack ("{s:s, s:b, s:b, s:i, s:o}", "type", other->type, "known", other->known,
-                       "predicted", other->predicted, "replicas", other->replicas, "goodput_factor",
-                       describe_number (other->goodput));
-        if (json_array_append_new (array, object) < 0) {
-            json_decref (array);
-            return NULL;
-        }
-    }
-    return array;
-}
-
-/* An array of `count` strings of `size` bytes each. */
-static json_t *describe_lines (const char *lines, size_t size, int count)
-{
-    json_t *array = json_array ();
-    for (int i = 0; array && i < count; i++)
-        if (json_array_append_new (array, json_string (lines + (size_t)i * size)) < 0) {
-            json_decref (array);
-            return NULL;
-        }
-    return array;
+    return json_string (line);
 }
 
 json_t *describe_explanation (const struct present *present, int job, const struct explanation *all)
@@ -96,11 +82,13 @@ json_t *describe_explanation (const struct present *present, int job, const stru
     return json_pack (
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "job",
         describe_job (present, job), "round", full ? describe_round (full) : json_null (), "price",
-        describe_number (full ? full->price : NAN), "curve", describe_curve (all), "types",
-        describe_types (all), "current", describe_point (&all->current), "one_more",
-        describe_change (&all->more), "one_less", describe_change (&all->less), "fair_share",
-        all->fair, "fitness", describe_number (all->fitness), "limits",
-        describe_lines (all->limits[0], EXPLAIN_SENTENCE, all->limit_count), "waits_for",
-        waiting ? json_string (waits) : json_null (), "sentences",
-        describe_lines (text.sentences[0], EXPLAIN_TEXT_SIZE, text.count));
+        describe_number (full ? full->price : NAN), "curve",
+        describe_list (all->curve, sizeof (all->curve[0]), all->curve_count, describe_point),
+        "types", describe_list (all->types, sizeof (all->types[0]), all->type_count, describe_type),
+        "current", describe_point (&all->current), "one_more", describe_change (&all->more),
+        "one_less", describe_change (&all->less), "fair_share", all->fair, "fitness",
+        describe_number (all->fitness), "limits",
+        describe_list (all->limits, sizeof (all->limits[0]), all->limit_count, describe_line),
+        "waits_for", waiting ? json_string (waits) : json_null (), "sentences",
+        describe_list (text.sentences, sizeof (text.sentences[0]), text.count, describe_line));
 }

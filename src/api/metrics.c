@@ -6,8 +6,8 @@
  *     # TYPE pollux_jobs gauge
  *     pollux_jobs{phase="pending"} 3
  *
- * Labels are constants of this program (phases, routes), never text of a client: so their number is
- * bounded and nothing needs to be escaped.
+ * Labels are constants of this program (phases, routes), types of nodes, of which there are at most 64, or groups of nodes,
+ * at most 16: never text of a client, so their number is bounded.
  */
 #include "api/metrics.h"
 
@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cluster/costs.h"
 
 void metrics_answer (struct metrics *metrics, const char *method, const char *route, int code,
                      double seconds)
@@ -78,7 +80,7 @@ static void write_cluster (FILE *file, const struct cluster *cluster)
     for (int i = 0; i < cluster->live.count; i++)
         used += placement_replicas (cluster->live.jobs[i]->placement);
     for (int i = 0; i < cluster->node_count; i++) {
-        nodes[cluster->nodes[i].available]++;
+        nodes[cluster->nodes[i].available] += cluster->node_power[i].state != POWER_OFF;
         slots[cluster->nodes[i].available] += cluster->nodes[i].slots;
     }
     head (file, "jobs", "gauge", "Jobs that are known, by phase.");
@@ -91,6 +93,94 @@ static void write_cluster (FILE *file, const struct cluster *cluster)
     fprintf (file, "pollux_slots{available=\"true\"} %d\npollux_slots{available=\"false\"} %d\n",
              slots[1], slots[0]);
     single (file, "slots_used", "gauge", "Slots that replicas hold.", used);
+}
+
+/* A label's value: a backslash before quotes, backslashes and line breaks. */
+static void put_label (FILE *file, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs ("\\n", file);
+        else
+            fprintf (file, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+}
+
+/* Slots of available nodes, and slots that replicas hold, by the type of the nodes. */
+static void write_types (FILE *file, const struct cluster *cluster)
+{
+    struct {
+        const char *name;
+        int slots, used;
+    } types[NODE_TYPES_LIMIT] = {0};
+    int count = 0, *used = calloc ((size_t)cluster->node_count + 1, sizeof (int));
+    if (!used)
+        return; /* these lines are left out */
+    for (int i = 0; i < cluster->live.count; i++) {
+        struct placement placement = cluster->live.jobs[i]->placement;
+        for (int k = 0; k < placement.count; k++)
+            used[placement.shares[k].node] += placement.shares[k].replicas;
+    }
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node *node = &cluster->nodes[i];
+        int type = 0;
+        if (node->slots == 0 && used[i] == 0)
+            continue; /* it is gone */
+        while (type < count && strcmp (types[type].name, node->type) != 0)
+            type++;
+        if (type == NODE_TYPES_LIMIT)
+            continue;
+        if (type == count)
+            types[count++].name = node->type;
+        types[type].slots += node->available ? node->slots : 0;
+        types[type].used += used[i];
+    }
+    free (used);
+    for (int what = 0; what < 2; what++) {
+        const char *name = what ? "type_slots_used" : "type_slots";
+        head (file, name, "gauge",
+              what ? "Slots that replicas hold, by the type of their nodes."
+                   : "Slots of nodes that take replicas, by the type of the nodes.");
+        for (int i = 0; i < count; i++) {
+            fprintf (file, "pollux_%s{type=\"", name);
+            put_label (file, types[i].name);
+            fprintf (file, "\"} %d\n", what ? types[i].used : types[i].slots);
+        }
+    }
+}
+
+static void put_group (FILE *file, const char *name, const struct node_group *group)
+{
+    fprintf (file, "pollux_%s{group=\"", name);
+    put_label (file, group->name);
+}
+
+/* Groups of nodes and costs; nothing without them. */
+static void write_groups (FILE *file, const struct cluster *cluster, int64_t now_us)
+{
+    const struct power *power = &cluster->power;
+    int counts[NODE_GROUPS_LIMIT][POWER_STATES] = {0};
+    if (power->count == 0 && !costs_known (cluster))
+        return;
+    for (int i = 0; i < cluster->node_count; i++)
+        if (cluster->node_power[i].group >= 0)
+            counts[cluster->node_power[i].group][cluster->node_power[i].state]++;
+    head (file, "group_nodes", "gauge", "Nodes of groups that are not off, by state.");
+    for (int i = 0; i < power->count; i++)
+        for (int state = POWER_STARTING; state < POWER_STATES; state++) {
+            put_group (file, "group_nodes", &power->groups[i]);
+            fprintf (file, "\",state=\"%s\"} %d\n", power_names[state], counts[i][state]);
+        }
+    head (file, "group_wanted_nodes", "gauge", "Nodes that groups should have.");
+    for (int i = 0; i < power->count; i++) {
+        put_group (file, "group_wanted_nodes", &power->groups[i]);
+        fprintf (file, "\"} %d\n", power->wanted[i]);
+    }
+    single (file, "price_per_hour", "gauge", "Price of the nodes that are paid for now.",
+            costs_of_nodes_hour (cluster, -1));
+    head (file, "cost_total", "counter",
+          "What all nodes have cost, and the slots that jobs held; the difference is idle.");
+    fprintf (file, "pollux_cost_total{of=\"nodes\"} %.17g\npollux_cost_total{of=\"jobs\"} %.17g\n",
+             costs_of_nodes (cluster, now_us), costs_of_jobs (cluster, now_us));
 }
 
 static void write_rounds (FILE *file, const struct cluster_status *status)
@@ -178,6 +268,11 @@ char *metrics_text (const struct metrics *metrics, const struct metrics_sources 
         single (file, "resident_bytes", "gauge", "Memory of this process.",
                 (double)sources->resident_bytes);
     write_cluster (file, sources->cluster);
+    write_types (file, sources->cluster);
+    write_groups (file, sources->cluster, sources->now_us);
+    single (file, "goodput", "gauge",
+            "Sum over running jobs of goodput, each relative to its own on one replica.",
+            history_goodput (&status->history));
     write_rounds (file, status);
     write_jobs (file, &status->counts, &status->reports);
     single (file, "events_total", "counter", "Events since the start.",

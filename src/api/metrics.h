@@ -7,7 +7,7 @@
 #include "http/http.h"
 #include "loop/cluster_status.h"
 
-/* Pairs of route and status: 21 routes with up to 16 statuses each, and some space.  Pairs beyond are
+/* Pairs of route and status: 28 routes with up to 16 statuses each, and some space.  Pairs beyond are
  * not counted. */
 enum { METRICS_ANSWERS = 512 };
 struct answer_count {
@@ -30,6 +30,7 @@ void metrics_answer (struct metrics *metrics, const char *method, const char *ro
 /* Where the other figures come from.  Borrowed. */
 struct metrics_sources {
     const struct cluster *cluster;
+    int64_t now_us;
     const struct cluster_status *status;
     const struct http_counts *http; /* NULL: no server */
     int64_t journal_bytes;          /* -1: unknown */

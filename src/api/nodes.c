@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes about the cluster: health, readiness, metrics, status, plan, rounds; nodes, drain and resume.
+ * Routes about the cluster: health, readiness, metrics, status, plan and the list of nodes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +47,7 @@ void api_metrics (struct api *api, struct http_request *request)
     bool journal = options->reader && reader_range (options->reader, &first, &last, NULL) == 0;
     struct metrics_sources sources = {
         .cluster = options->cluster,
+        .now_us = options->now_us (options->self),
         .status = options->status,
         .http = api->server ? &counts : NULL,
         .journal_bytes = journal ? reader_bytes (options->reader) : -1,
@@ -73,56 +74,8 @@ void api_plan (struct api *api, struct http_request *request)
     api_reply (api, request, 200, describe_plan (&present));
 }
 
-void api_list_rounds (struct api *api, struct http_request *request)
-{
-    int64_t limit = 50;
-    if (api_query_int (api, request, "limit", 1, ROUND_HISTORY_LIMIT, &limit) < 0)
-        return;
-    json_t *array = json_array ();
-    const struct round_summary *summary;
-    const struct round_history *rounds = &api->options.status->rounds;
-    for (int64_t age = 0; array && age < limit && (summary = round_history_get (rounds, age));
-         age++)
-        if (json_array_append_new (array, describe_round (summary)) < 0) {
-            json_decref (array);
-            array = NULL;
-        }
-    api_reply (api, request, 200, json_pack ("{s:o}", "rounds", array));
-}
-
 void api_list_nodes (struct api *api, struct http_request *request)
 {
     struct present present = api_present (api);
     api_reply (api, request, 200, json_pack ("{s:o}", "nodes", describe_nodes (&present)));
-}
-
-/* Set whether a node takes replicas.  No event is posted if nothing changes. */
-static void set_available (struct api *api, struct http_request *request, bool available)
-{
-    int node = api_node (api, request);
-    if (node < 0)
-        return;
-    struct event event = {.type = EVENT_NODE, .job = -1, .node = api->options.cluster->nodes[node]};
-    struct pollux_error err = {""};
-    int rc = 0;
-    if (event.node.available != available) {
-        event.node.available = available;
-        rc = api->options.post (api->options.self, &event, &err);
-    }
-    if (rc < 0) {
-        api_refuse_event (api, request, rc, &err);
-        return;
-    }
-    struct present present = api_present (api);
-    api_reply (api, request, 200, describe_node (&present, node));
-}
-
-void api_drain (struct api *api, struct http_request *request)
-{
-    set_available (api, request, false);
-}
-
-void api_resume (struct api *api, struct http_request *request)
-{
-    set_available (api, request, true);
 }

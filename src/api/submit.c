@@ -11,6 +11,7 @@
 
 #include "api/api_private.h"
 #include "api/tokens.h"
+#include "api/watch.h"
 #include "base/error.h"
 #include "wire/document.h"
 #include "wire/diagnostics.h"
@@ -96,8 +97,10 @@ static void refuse_problems (struct api *api, struct http_request *request,
  * that it can run with. */
 static struct hints first_hints (const struct job_spec *spec)
 {
-    return (struct hints){
-        .max_profiled_replicas = spec->adaptive ? 0 : -1, .progress = NAN, .total = NAN};
+    struct hints hints = hints_unknown;
+    if (spec->adaptive)
+        hints.max_profiled_replicas = 0;
+    return hints;
 }
 
 /* ---- Types that no node has ---- */
@@ -122,14 +125,6 @@ static void add_name (struct name_list *list, const char *name)
     list->length += (size_t)added;
 }
 
-static bool has_type (const struct cluster *cluster, const char *type)
-{
-    for (int i = 0; i < cluster->node_count; i++)
-        if (cluster->nodes[i].slots > 0 && strcmp (cluster->nodes[i].type, type) == 0)
-            return true;
-    return false;
-}
-
 /* A sentence about the types in `types` and `speeds` that no node has; empty: all are known.  No error, since nodes may
  * come later. */
 static void warn_of_types (const struct cluster *cluster, const struct job_spec *spec,
@@ -137,43 +132,66 @@ static void warn_of_types (const struct cluster *cluster, const struct job_spec 
 {
     struct name_list unknown = {.length = 0}, known = {.length = 0};
     for (int i = 0; i < spec->types.count; i++)
-        if (!has_type (cluster, spec->types.list[i]))
+        if (!cluster_has_type (cluster, spec->types.list[i]))
             add_name (&unknown, spec->types.list[i]);
     for (int i = 0; i < spec->speeds.count; i++)
-        if (!has_type (cluster, spec->speeds.list[i].type))
+        if (!cluster_has_type (cluster, spec->speeds.list[i].type))
             add_name (&unknown, spec->speeds.list[i].type);
     for (int i = 0; i < cluster->node_count; i++)
         if (cluster->nodes[i].slots > 0)
             add_name (&known, cluster->nodes[i].type);
+    for (int i = 0; i < cluster->power.count; i++)
+        add_name (&known, cluster->power.groups[i].type);
     ret->text[0] = '\0';
     if (unknown.length > 0)
         fail (ret, 0, "job %s: no node has the type %.100s; there are %.100s", spec->name,
               unknown.text, known.length > 0 ? known.text : "none");
 }
 
-static void post_submission (struct api *api, struct http_request *request,
-                             struct wire_submission *submission)
+/* Complete a submission by name and owner, and check it against the cluster and the backend.  False: it was refused. */
+static bool complete_submission (struct api *api, struct http_request *request,
+                                 struct wire_submission *submission)
 {
     const struct cluster *cluster = api->options.cluster;
     struct job_spec *spec = &submission->spec;
     struct launch *launch = submission->launch;
+    struct pollux_error err;
     if (!spec->name[0])
         make_name (cluster, launch, spec->name);
     else if (cluster_find_job (cluster, spec->name) >= 0) {
         api_refuse (api, request, 409,
                     "there is a job %s already; choose another name, or leave the name out",
                     spec->name);
-        return;
+        return false;
     }
     snprintf (launch->owner, sizeof (launch->owner), "%s", http_identity (request)->name);
-    struct pollux_error err;
     if (api->options.check && api->options.check (api->options.self, launch, &err) < 0) {
         api_refuse (api, request, 400, "%s", err.text);
-        return;
+        return false;
     }
-    struct event event = {.type = EVENT_SUBMIT,
-                          .job = cluster->job_count,
-                          .submit = {.spec = spec, .hints = first_hints (spec), .launch = launch}};
+    return true;
+}
+
+/* Answer with a document, and a warning if there is one. */
+static void reply_with_warning (struct api *api, struct http_request *request, int status,
+                                const struct job_spec *spec, json_t *body)
+{
+    struct pollux_error warning;
+    warn_of_types (api->options.cluster, spec, &warning);
+    if (body && warning.text[0])
+        json_object_set_new (body, "warning", json_string (warning.text));
+    api_reply (api, request, status, body);
+}
+
+static void post_submission (struct api *api, struct http_request *request,
+                             struct wire_submission *submission)
+{
+    const struct job_spec *spec = &submission->spec;
+    struct pollux_error err;
+    struct event event = {
+        .type = EVENT_SUBMIT,
+        .job = api->options.cluster->job_count,
+        .submit = {.spec = spec, .hints = first_hints (spec), .launch = submission->launch}};
     int rc = api->options.post (api->options.self, &event, &err);
     if (rc < 0) {
         api_refuse_event (api, request, rc, &err);
@@ -183,11 +201,16 @@ static void post_submission (struct api *api, struct http_request *request,
     char location[NAME_SIZE + 16];
     snprintf (location, sizeof (location), "/v1/jobs/%s", spec->name);
     http_answer_header (request, "Location", location);
-    json_t *job = describe_job (&present, event.job);
-    warn_of_types (cluster, spec, &err);
-    if (job && err.text[0])
-        json_object_set_new (job, "warning", json_string (err.text));
-    api_reply (api, request, 201, job);
+    reply_with_warning (api, request, 201, spec, describe_job (&present, event.job));
+}
+
+/* check=1: nothing is posted. */
+static void answer_check (struct api *api, struct http_request *request,
+                          const struct wire_submission *submission)
+{
+    const struct job_spec *spec = &submission->spec;
+    reply_with_warning (api, request, 200, spec,
+                        json_pack ("{s:s, s:[]}", "name", spec->name, "problems"));
 }
 
 void api_submit (struct api *api, struct http_request *request)
@@ -198,6 +221,9 @@ void api_submit (struct api *api, struct http_request *request)
     struct wire_diagnostics diagnostics = {0};
     struct wire_submission submission;
     struct pollux_error err;
+    bool check = false;
+    if (api_query_flag (api, request, "check", &check) < 0)
+        return;
     if (api->options.cluster->live.count >= LIVE_MOST) {
         api_refuse (api, request, 503,
                     "%d jobs are waiting or running, which is the limit; try again later",
@@ -211,7 +237,12 @@ void api_submit (struct api *api, struct http_request *request)
     else if (rc < 0)
         refuse_problems (api, request, &diagnostics, &err);
     else {
-        post_submission (api, request, &submission);
+        if (complete_submission (api, request, &submission)) {
+            if (check)
+                answer_check (api, request, &submission);
+            else
+                post_submission (api, request, &submission);
+        }
         wire_submission_clear (&submission);
     }
 }
@@ -281,6 +312,7 @@ void api_hints (struct api *api, struct http_request *request)
         api_refuse (api, request, rc == -ESTALE ? 409 : 503, "%s", err.text);
         return;
     }
+    watch_reported (api, index);
     api_reply_text (api, request, 202, "application/json", "{}");
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <nettle/base16.h>
@@ -34,14 +35,20 @@ enum {
     SECRET_BYTES = 32,
     TOKEN_LEAST = 32, /* characters; an admin may write an own admin.token, but not a short one */
     TOKEN_MOST = 200, /* characters of any token; more than a job's */
-    LINE_MOST = 160,  /* of STATE/tokens: role, name and 64 digits are at most 139 */
+    LINE_MOST = 160,  /* of STATE/tokens: role, name, 64 digits and a time are at most 150 */
     HEX = 2 * SHA256_DIGEST_SIZE,
 };
 _Static_assert(TOKEN_SIZE == HEX + 1, "a token is as long as a hash in hexadecimal");
 
+#define SECOND_US INT64_C (1000000)
+
+/* The last time of a token: 2^53 us, in the year 2255, as for all times of documents. */
+static const int64_t expires_most_s = INT64_C (9007199254);
+
 struct named {
-    struct http_identity identity;
+    struct token token;
     uint8_t hash[SHA256_DIGEST_SIZE];
+    bool told; /* tokens_expired has returned it */
 };
 
 struct tokens {
@@ -50,6 +57,7 @@ struct tokens {
     struct hmac_sha256_ctx key; /* keyed with job.key */
     struct named *named;
     int count;
+    int64_t due_us; /* not later than the first expiry that was not told */
 };
 
 static const char *const role_names[] = {"admin", "user", "read-only", "job"};
@@ -205,27 +213,46 @@ static int read_key (struct tokens *tokens, struct pollux_error *err)
 static int find (const struct tokens *tokens, const char *name)
 {
     for (int i = 0; i < tokens->count; i++)
-        if (strcmp (tokens->named[i].identity.name, name) == 0)
+        if (strcmp (tokens->named[i].token.identity.name, name) == 0)
             return i;
     return -1;
+}
+
+/* The time of a line; text NULL: there is none, and the token does not expire. */
+static bool read_expiry (const char *text, int64_t *ret_us)
+{
+    int64_t seconds;
+    *ret_us = INT64_MAX;
+    if (text == NULL)
+        return true;
+    if (number_int64 (text, &seconds) < 0 || seconds < 1 || seconds > expires_most_s)
+        return false;
+    *ret_us = seconds * SECOND_US;
+    return true;
 }
 
 /* One line without its end. */
 static int read_line (struct tokens *tokens, char *line, int number, struct pollux_error *err)
 {
     struct named *named = &tokens->named[tokens->count];
+    struct token *token = &named->token;
     char *rest = NULL;
     const char *role = strtok_r (line, " ", &rest), *name = strtok_r (NULL, " ", &rest);
     const char *digits = strtok_r (NULL, " ", &rest);
+    const char *expires = strtok_r (NULL, " ", &rest), *more = strtok_r (NULL, " ", &rest);
     unsigned bit = role != NULL ? role_by_name (role) : 0;
     if (name == NULL || digits == NULL || bit == 0 || bit == ROLE_JOB || !wire_is_job (name) ||
-        find (tokens, name) >= 0 || !from_hex (digits, named->hash))
+        find (tokens, name) >= 0 || !from_hex (digits, named->hash) ||
+        !read_expiry (expires, &token->expires_us) || more != NULL)
         return fail (err, -EINVAL,
-                     NAMED_FILE ":%d: expected ROLE NAME SHA256, with a name that has no line yet; "
-                                "correct or remove the line",
+                     NAMED_FILE ":%d: expected ROLE NAME SHA256 [EXPIRES], with a name that has no "
+                                "line yet and a time in seconds since 1970; correct or remove the "
+                                "line",
                      number);
-    named->identity.role = bit;
-    snprintf (named->identity.name, sizeof (named->identity.name), "%s", name);
+    token->identity.role = bit;
+    snprintf (token->identity.name, sizeof (token->identity.name), "%s", name);
+    if (token->expires_us < tokens->due_us)
+        tokens->due_us = token->expires_us;
     tokens->count++;
     return 0;
 }
@@ -234,6 +261,7 @@ static int read_named (struct tokens *tokens, struct pollux_error *err)
 {
     char *text, *rest;
     size_t length;
+    tokens->due_us = INT64_MAX;
     tokens->named = calloc (TOKEN_NAMES_MAX, sizeof (*tokens->named));
     if (tokens->named == NULL)
         return fail (err, -ENOMEM, NAMED_FILE ": not enough memory");
@@ -260,11 +288,15 @@ static int write_named (const struct tokens *tokens, struct pollux_error *err)
     if (text == NULL)
         return fail (err, -ENOMEM, NAMED_FILE ": not enough memory");
     for (int i = 0; i < tokens->count; i++) {
-        char digits[HEX + 1];
+        const struct token *token = &tokens->named[i].token;
+        char digits[HEX + 1], expires[24] = "";
         to_hex (tokens->named[i].hash, digits);
-        length += (size_t)snprintf (text + length, LINE_MOST, "%s %s %s\n",
-                                    role_name (tokens->named[i].identity.role),
-                                    tokens->named[i].identity.name, digits);
+        if (token->expires_us != INT64_MAX)
+            snprintf (expires, sizeof (expires), " %lld",
+                      (long long)(token->expires_us / SECOND_US));
+        length += (size_t)snprintf (text + length, LINE_MOST, "%s %s %s%s\n",
+                                    role_name (token->identity.role), token->identity.name, digits,
+                                    expires);
     }
     int code = safe_dir_replace (tokens->directory, NAMED_FILE, text, length, err);
     free (text);
@@ -313,6 +345,58 @@ int tokens_open (const char *state, struct tokens **ret, struct pollux_error *er
     return code;
 }
 
+/* It does not expire. */
+static void name_token (struct named *named, unsigned role, const char *name)
+{
+    named->token.identity.role = role;
+    named->token.expires_us = INT64_MAX;
+    snprintf (named->token.identity.name, sizeof (named->token.identity.name), "%s", name);
+}
+
+/* A token, its text and its hash. */
+static int make_token (char ret[TOKEN_SIZE], uint8_t ret_hash[SHA256_DIGEST_SIZE],
+                       struct pollux_error *err)
+{
+    uint8_t secret[SECRET_BYTES];
+    int code = make_secret (secret, err);
+    if (code < 0)
+        return code;
+    to_hex (secret, ret);
+    hash (ret, ret_hash);
+    return 0;
+}
+
+int tokens_make (unsigned role, const char *name, char ret_token[TOKEN_SIZE], struct tokens **ret,
+                 struct pollux_error *err)
+{
+    struct tokens *tokens = calloc (1, sizeof (*tokens));
+    struct named *named = calloc (1, sizeof (*named));
+    char text[TOKEN_SIZE], unused[TOKEN_SIZE];
+    uint8_t key[SECRET_BYTES];
+    int code = tokens && named ? 0 : fail (err, -ENOMEM, "no memory for tokens");
+    /* Nobody knows the secrets of the admin and of jobs. */
+    if (code == 0)
+        code = make_token (unused, tokens->admin, err);
+    if (code == 0)
+        code = make_secret (key, err);
+    if (code == 0)
+        code = make_token (text, named->hash, err);
+    if (code < 0) {
+        free (named);
+        free (tokens);
+        return code;
+    }
+    hmac_sha256_set_key (&tokens->key, sizeof (key), key);
+    name_token (named, role, name);
+    tokens->directory = -1;
+    tokens->due_us = INT64_MAX;
+    tokens->named = named;
+    tokens->count = 1;
+    memcpy (ret_token, text, sizeof (text));
+    *ret = tokens;
+    return 0;
+}
+
 void tokens_free (struct tokens *tokens)
 {
     if (tokens == NULL)
@@ -356,6 +440,11 @@ static bool parse_job (const char *token, const char *last, struct http_identity
     return wire_is_job (ret->name);
 }
 
+static int fail_unknown (struct pollux_error *err)
+{
+    return fail (err, -EACCES, "the token is not known here");
+}
+
 static int check_job (const struct tokens *tokens, const char *token, const char *dot,
                       struct http_identity *ret)
 {
@@ -370,24 +459,43 @@ static int check_job (const struct tokens *tokens, const char *token, const char
     return 0;
 }
 
-int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret)
+static int fail_expired (const struct token *token, struct pollux_error *err)
 {
-    struct http_identity identity = {.role = 0};
+    time_t at = (time_t)(token->expires_us / SECOND_US);
+    struct tm utc;
+    char text[32] = "";
+    if (gmtime_r (&at, &utc))
+        strftime (text, sizeof (text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+    return fail (err, -EKEYEXPIRED,
+                 "the token has expired (%s); ask an administrator to make a new one with pollux "
+                 "token new",
+                 text);
+}
+
+int tokens_check (const struct tokens *tokens, const char *token, int64_t now_us,
+                  struct http_identity *ret, struct pollux_error *err)
+{
+    static const struct token admin = {.identity = {.role = ROLE_ADMIN, .name = "admin"},
+                                       .expires_us = INT64_MAX};
+    const struct token *found = NULL;
     uint8_t given[SHA256_DIGEST_SIZE];
-    if (strnlen (token, TOKEN_MOST + 1) > TOKEN_MOST)
-        return -EACCES;
-    const char *dot = strrchr (token, '.'); /* other tokens have none */
-    if (dot != NULL)
-        return check_job (tokens, token, dot, ret);
+    bool is_long = strnlen (token, TOKEN_MOST + 1) > TOKEN_MOST;
+    const char *dot = is_long ? NULL : strrchr (token, '.'); /* other tokens have none */
+    if (dot != NULL && check_job (tokens, token, dot, ret) == 0)
+        return 0;
+    if (is_long || dot != NULL)
+        return fail_unknown (err);
     hash (token, given);
     for (int i = 0; i < tokens->count; i++)
         if (memeql_sec (given, tokens->named[i].hash, sizeof (given)))
-            identity = tokens->named[i].identity;
+            found = &tokens->named[i].token;
     if (memeql_sec (given, tokens->admin, sizeof (given)))
-        identity = (struct http_identity){.role = ROLE_ADMIN, .name = "admin"};
-    if (identity.role == 0)
-        return -EACCES;
-    *ret = identity;
+        found = &admin;
+    if (found == NULL)
+        return fail_unknown (err);
+    if (found->expires_us <= now_us)
+        return fail_expired (found, err);
+    *ret = found->identity;
     return 0;
 }
 
@@ -406,41 +514,95 @@ int tokens_count (const struct tokens *tokens)
     return tokens->count;
 }
 
-const struct http_identity *tokens_get (const struct tokens *tokens, int i)
+const struct token *tokens_get (const struct tokens *tokens, int i)
 {
-    return &tokens->named[i].identity;
+    return &tokens->named[i].token;
 }
 
-int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret[TOKEN_SIZE],
-                struct pollux_error *err)
+int64_t tokens_due_us (const struct tokens *tokens)
 {
-    struct named named = {.identity = {.role = role}};
-    uint8_t secret[SECRET_BYTES];
+    return tokens->due_us;
+}
+
+const char *tokens_expired (struct tokens *tokens, int64_t now_us)
+{
+    int64_t due_us = INT64_MAX;
+    for (int i = 0; tokens->due_us <= now_us && i < tokens->count; i++) {
+        struct named *named = &tokens->named[i];
+        if (named->told)
+            continue;
+        if (named->token.expires_us <= now_us) {
+            named->told = true;
+            return named->token.identity.name;
+        }
+        if (named->token.expires_us < due_us)
+            due_us = named->token.expires_us;
+    }
+    if (tokens->due_us <= now_us)
+        tokens->due_us = due_us;
+    return NULL;
+}
+
+/* ---- Changes -------------------------------------------------------------------------------- */
+
+/* Write the named tokens without the one at an index (-1: with all) and with a further one (NULL: none); then they are
+ * in force.  On failure nothing changes. */
+static int change (struct tokens *tokens, int without, const struct named *with,
+                   struct pollux_error *err)
+{
+    struct tokens fresh = *tokens;
+    fresh.count = 0;
+    fresh.named = calloc (TOKEN_NAMES_MAX, sizeof (*fresh.named));
+    if (fresh.named == NULL)
+        return fail (err, -ENOMEM, NAMED_FILE ": not enough memory");
+    for (int i = 0; i < tokens->count; i++)
+        if (i != without)
+            fresh.named[fresh.count++] = tokens->named[i];
+    if (with != NULL)
+        fresh.named[fresh.count++] = *with;
+    if (with != NULL && with->token.expires_us < fresh.due_us)
+        fresh.due_us = with->token.expires_us;
+    int code = write_named (&fresh, err);
+    if (code < 0) {
+        free (fresh.named);
+        return code;
+    }
+    free (tokens->named);
+    *tokens = fresh;
+    return 0;
+}
+
+int tokens_add (struct tokens *tokens, unsigned role, const char *name, int64_t lifetime_s,
+                int64_t now_us, char ret[TOKEN_SIZE], struct pollux_error *err)
+{
+    struct named named = {.told = false};
     if (role != ROLE_ADMIN && role != ROLE_USER && role != ROLE_READ_ONLY)
         return fail (err, -EINVAL, "a token's role is user, read-only or admin");
+    if (lifetime_s < 0 || lifetime_s > TOKEN_LIFETIME_MAX_S)
+        return fail (err, -EINVAL, "a token expires after 1 to %d seconds, or never",
+                     TOKEN_LIFETIME_MAX_S);
     if (!wire_is_job (name))
         return fail (err, -EINVAL,
                      "'%s' is no name for a token: expected 1 to 63 letters, digits, dots, dashes "
                      "and underscores, not starting with a dot or a dash",
                      name);
-    if (find (tokens, name) >= 0 || strcmp (name, "admin") == 0)
+    int at = find (tokens, name);
+    if ((at >= 0 && tokens->named[at].token.expires_us > now_us) || strcmp (name, "admin") == 0)
         return fail (err, -EEXIST,
                      "%s has a token already: revoke it first, or choose another name", name);
-    if (tokens->count == TOKEN_NAMES_MAX)
+    if (at < 0 && tokens->count == TOKEN_NAMES_MAX)
         return fail (err, -ENOSPC, "there are %d tokens already: delete one first",
                      TOKEN_NAMES_MAX);
-    int code = make_secret (secret, err);
+    char text[TOKEN_SIZE];
+    int code = make_token (text, named.hash, err);
     if (code < 0)
         return code;
-    char text[TOKEN_SIZE];
-    to_hex (secret, text);
-    hash (text, named.hash);
-    snprintf (named.identity.name, sizeof (named.identity.name), "%s", name);
-    tokens->named[tokens->count++] = named;
-    code = write_named (tokens, err);
-    if (code < 0)
-        tokens->count--;
-    else
+    name_token (&named, role, name);
+    /* A whole second, as in the file: rounded up, so that no token has less than was asked for. */
+    if (lifetime_s > 0)
+        named.token.expires_us = ((now_us + SECOND_US - 1) / SECOND_US + lifetime_s) * SECOND_US;
+    code = change (tokens, at, &named, err);
+    if (code == 0)
         memcpy (ret, text, sizeof (text));
     return code;
 }
@@ -450,14 +612,5 @@ int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error 
     int at = find (tokens, name);
     if (at < 0)
         return fail (err, -ENOENT, "%s has no token", name);
-    struct named removed = tokens->named[at];
-    size_t behind = (size_t)(--tokens->count - at) * sizeof (removed);
-    memmove (&tokens->named[at], &tokens->named[at + 1], behind);
-    int code = write_named (tokens, err);
-    if (code < 0) { /* it is still in the file, so keep it here */
-        memmove (&tokens->named[at + 1], &tokens->named[at], behind);
-        tokens->named[at] = removed;
-        tokens->count++;
-    }
-    return code;
+    return change (tokens, at, NULL, err);
 }

@@ -3,7 +3,8 @@
  * Tokens: secrets in the state directory, and the identities that they prove.
  *
  *     STATE/admin.token   the admin's token, for commands of this user; made at the first start
- *     STATE/tokens        a line `ROLE NAME SHA256` for each named token, without its secret
+ *     STATE/tokens        a line `ROLE NAME SHA256 [EXPIRES]` for each named token, without its secret;
+ *                         EXPIRES: seconds since 1970, the first at which it is refused
  *     STATE/job.key       32 bytes, from which the token of each generation of a job is computed:
  *                         JOB "." GENERATION "." hex (HMAC-SHA256 (job.key, JOB "/" GENERATION))
  *
@@ -13,6 +14,8 @@
  */
 #ifndef API_TOKENS_H
 #define API_TOKENS_H
+
+#include <stdint.h>
 
 #include "http/http.h"
 
@@ -31,6 +34,13 @@ enum {
     TOKEN_JOB_SIZE =
         HTTP_NAME_SIZE + 11 + 65, /* of a job's: ten digits at most for the generation */
     TOKEN_NAMES_MAX = 1000,       /* named tokens */
+    TOKEN_LIFETIME_MAX_S = 3650 * 86400,
+};
+
+/* A named token, without its secret. */
+struct token {
+    struct http_identity identity;
+    int64_t expires_us; /* a whole second, on the clock of the now_us below; INT64_MAX: never */
 };
 
 /* Read the files of an existing state directory; admin.token and job.key are made if they are
@@ -39,24 +49,39 @@ enum {
 int tokens_open (const char *state, struct tokens **ret, struct pollux_error *err);
 void tokens_free (struct tokens *tokens);
 
+/* Tokens in memory, without files: one token, made now, for a name.  Its text is in ret_token; *ret is the caller's. */
+int tokens_make (unsigned role, const char *name, char ret_token[TOKEN_SIZE], struct tokens **ret,
+                 struct pollux_error *err);
+
 /* Read the files again (SIGHUP).  On failure nothing changes. */
 int tokens_reload (struct tokens *tokens, struct pollux_error *err);
 
 /* Find a token's identity: its role, and as name the owner ("admin" for STATE/admin.token) or the job; the
- * number is the generation of a job.  -EACCES: unknown.  Takes the same time for every wrong secret. */
-int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret);
+ * number is the generation of a job.  -EACCES: unknown; -EKEYEXPIRED: it has expired.  The sentence is for the
+ * token's owner.  Takes the same time for every wrong secret. */
+int tokens_check (const struct tokens *tokens, const char *token, int64_t now_us,
+                  struct http_identity *ret, struct pollux_error *err);
 
-/* Make a token for a name, durably; role: all but ROLE_JOB.  Its text is returned once and not stored.
- * -EEXIST: the name has one; -EINVAL: no name (as of jobs) or role; -ENOSPC: too many. */
-int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret[TOKEN_SIZE],
-                struct pollux_error *err);
+/* Make a token for a name, durably; role: all but ROLE_JOB.  It expires lifetime_s after now_us (1 to
+ * TOKEN_LIFETIME_MAX_S; 0: never).  Its text is returned once and not stored; it is the last one of tokens_get.  It
+ * replaces an expired token of that name.  -EEXIST: the name has one that is valid; -EINVAL: no name (as of jobs), role
+ * or lifetime; -ENOSPC: too many. */
+int tokens_add (struct tokens *tokens, unsigned role, const char *name, int64_t lifetime_s,
+                int64_t now_us, char ret[TOKEN_SIZE], struct pollux_error *err);
 
 /* Revoke the name's token, durably.  -ENOENT: there is none. */
 int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error *err);
 
 /* The named tokens, in the order in which they were made: 0 .. count - 1. */
 int tokens_count (const struct tokens *tokens);
-const struct http_identity *tokens_get (const struct tokens *tokens, int i);
+const struct token *tokens_get (const struct tokens *tokens, int i);
+
+/* When tokens_expired is to be called next, to end what was begun with a token; INT64_MAX: no token expires. */
+int64_t tokens_due_us (const struct tokens *tokens);
+
+/* The name of a token that has expired, each once since it was made or read; NULL: there is no more.  Valid until the
+ * next call that changes tokens. */
+const char *tokens_expired (struct tokens *tokens, int64_t now_us);
 
 /* The token with which a generation of a job reports. */
 void tokens_job (const struct tokens *tokens, const char *job, int generation,

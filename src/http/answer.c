@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/utf8.h"
+#include "http/gzip.h"
+#include "http/header_check.h"
 
 void answer_clear (struct http_request *request)
 {
@@ -45,6 +48,26 @@ void http_answer (struct http_request *request, int status, const char *type, ch
     }
 }
 
+bool http_has_version (const struct http_request *request, const char *tag)
+{
+    return check_tag (http_header (request, "If-None-Match"), tag);
+}
+
+void http_answer_gzip (struct http_request *request, int status, const char *type,
+                       const void *bytes, size_t length, size_t limit)
+{
+    char *body = NULL;
+    http_answer_header (request, "Vary", "Accept-Encoding");
+    if (!check_gzip (http_header (request, "Accept-Encoding"))) {
+        if (gzip_expand (bytes, length, limit, &body, &length) < 0)
+            length = 1; /* answered as missing memory */
+    } else if ((body = malloc (length)) != NULL) {
+        memcpy (body, bytes, length);
+        http_answer_header (request, "Content-Encoding", "gzip");
+    }
+    http_answer (request, status, type, body, length);
+}
+
 void http_answer_text (struct http_request *request, int status, const char *type, const char *text)
 {
     http_answer (request, status, type, strdup (text), strlen (text));
@@ -76,6 +99,33 @@ void http_error (struct http_request *request, int status, const char *format, .
     snprintf (request->type, sizeof (request->type), "application/json");
 }
 
+static bool has_header (const struct http_request *request, const char *name)
+{
+    for (int i = 0; i < request->header_count; i++)
+        if (strcasecmp (request->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Compress the answer if that helps and the client accepts it.  Without memory it stays as it is. */
+static void compress_answer (struct http_request *request)
+{
+    enum { LEAST = 1024 };
+    char *packed;
+    size_t length;
+    if (strcmp (request->type, "application/json") != 0 || request->answer_length <= LEAST ||
+        request->header_count + 2 > HEADERS_MAX || has_header (request, "Content-Encoding"))
+        return;
+    http_answer_header (request, "Vary", "Accept-Encoding");
+    if (!check_gzip (http_header (request, "Accept-Encoding")) ||
+        gzip_compress (request->answer, request->answer_length, &packed, &length) < 0)
+        return;
+    free (request->answer);
+    request->answer = packed;
+    request->answer_length = length;
+    http_answer_header (request, "Content-Encoding", "gzip");
+}
+
 static struct MHD_Response *response_of (struct http_request *request)
 {
     if (request->stream != NULL && !request->bodiless) /* for HEAD, MHD would send an empty chunk */
@@ -93,13 +143,15 @@ enum MHD_Result answer_send (struct http_request *request)
 {
     struct connection *connection = request->connection;
     struct http_server *server = connection->server;
+    compress_answer (request);
     struct MHD_Response *response = response_of (request);
     if (response == NULL)
         return MHD_NO;
     enum MHD_Result ok = MHD_YES;
     if (request->type[0] != '\0')
         ok &= MHD_add_response_header (response, "Content-Type", request->type);
-    ok &= MHD_add_response_header (response, "Cache-Control", "no-store");
+    if (!has_header (request, "Cache-Control"))
+        ok &= MHD_add_response_header (response, "Cache-Control", "no-store");
     ok &= MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
     for (int i = 0; i < request->header_count; i++)
         ok &=

@@ -70,6 +70,51 @@ bool check_site (const char *origin, const char *site, const char *host)
     return strncasecmp (origin, "https://", 8) == 0 && strcasecmp (origin + 8, host) == 0;
 }
 
+bool check_opens_page (const char *origin, const char *mode, const char *destination)
+{
+    return origin == NULL && mode != NULL && strcmp (mode, "navigate") == 0 &&
+           destination != NULL && strcmp (destination, "document") == 0;
+}
+
+/* Is the coding that begins at text refused by a weight of zero ("gzip;q=0.0")? */
+static bool weight_is_zero (const char *text, size_t length)
+{
+    const char *end = text + length, *at = memchr (text, ';', length);
+    if (at == NULL)
+        return false;
+    for (at++; at < end && strchr (" \t", *at) != NULL; at++)
+        ;
+    if (end - at < 3 || strncasecmp (at, "q=0", 3) != 0)
+        return false;
+    for (at += 3; at < end; at++)
+        if (strchr ("123456789", *at) != NULL)
+            return false;
+    return true;
+}
+
+bool check_gzip (const char *accept)
+{
+    bool any = false; /* "*": all codings that are not named */
+    for (size_t length; accept != NULL && *accept != '\0'; accept += length) {
+        accept += strspn (accept, ", \t");
+        length = strcspn (accept, ",");
+        size_t name = strcspn (accept, ",; \t");
+        bool zero = weight_is_zero (accept, length);
+        if ((name == 4 && strncasecmp (accept, "gzip", 4) == 0) ||
+            (name == 6 && strncasecmp (accept, "x-gzip", 6) == 0))
+            return !zero;
+        if (name == 1 && accept[0] == '*')
+            any = !zero;
+    }
+    return any;
+}
+
+bool check_tag (const char *if_none_match, const char *tag)
+{
+    return if_none_match != NULL &&
+           (strcmp (if_none_match, "*") == 0 || strstr (if_none_match, tag) != NULL);
+}
+
 bool check_name (const char *name)
 {
     static const char legal[] = "!#$%&'*+-.^_`|~0123456789"

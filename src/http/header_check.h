@@ -17,6 +17,16 @@ bool check_host (const char *host, const char *local, const char *const *names, 
  * Origin and Sec-Fetch-Site, NULL if missing; host is the value of Host, after check_host. */
 bool check_site (const char *origin, const char *site, const char *host);
 
+/* Does a client open a page, by its address or by a link: no part of another page and no script?  The values
+ * of Origin, Sec-Fetch-Mode and Sec-Fetch-Dest, NULL if missing. */
+bool check_opens_page (const char *origin, const char *mode, const char *destination);
+
+/* Does the value of Accept-Encoding (NULL if missing) admit gzip? */
+bool check_gzip (const char *accept);
+
+/* Does the value of If-None-Match (NULL if missing) have this tag, given with its quotes and without W/? */
+bool check_tag (const char *if_none_match, const char *tag);
+
 /* Is this the name of a header: letters, digits and some marks, no blank, not empty? */
 bool check_name (const char *name);
 

@@ -22,7 +22,8 @@
  *        connection is closed, as it is not certain where the request ends); the target is well-formed
  *   421  Host names this machine: loopback, the address that was connected to, or options.hosts
  *        (against DNS rebinding: a page of another site whose name now means 127.0.0.1)
- *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site)
+ *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site), except by a link that opens
+ *        a page (HTTP_PAGE)
  *   404, 405 (with Allow)  there is such a route; HEAD is GET without the body
  *   401, 403  the token is known, and its role is one of the route's (a signed request: see verify below)
  *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens and
@@ -50,6 +51,7 @@ struct tls;
 struct http_server;
 struct http_request;
 struct http_stream;
+struct http_packet;
 
 /* HEAD is handled as HTTP_GET. */
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
@@ -74,6 +76,7 @@ enum http_flags {
     HTTP_JSON = 2,     /* takes a body of application/json */
     HTTP_YAML = 4,     /* takes a body of application/yaml (x-yaml and text/yaml, too) */
     HTTP_FREQUENT = 8, /* called often by programs; no effect here, for the access log's level */
+    HTTP_PAGE = 16,    /* a page: links of other sites may open it; their scripts cannot read it */
 };
 
 /* A handler is called with options.self and the request, which is valid until it returns.  It
@@ -94,12 +97,12 @@ struct http_limits {
     size_t
         bodies_bytes; /* of all requests together: 64 MiB; then 503.  Of requests of one address whose
                            * signatures are not checked yet: one eighth */
-    size_t header_bytes;  /* request line and headers: 16 KiB; then 431 */
-    size_t stream_bytes;  /* buffered for one stream: 256 KiB */
-    int connections;      /* 1024 */
-    int per_address;      /* connections per address (the Unix socket counts as one): 768 */
-    int streams;          /* at one time: 256; then 503 */
-    int streams_per_name; /* of one role and name: 64; then 429 */
+    size_t header_bytes; /* request line and headers: 16 KiB; then 431 */
+    size_t stream_bytes; /* buffered for one stream: 256 KiB */
+    int connections;     /* 1024 */
+    int per_address;     /* connections per address (the Unix socket counts as one): 768 */
+    int streams;         /* at one time: 512, with 128 MiB of buffers at most; then 503 */
+    int streams_per_name; /* of one role and name: 160, fifty pages with a log each, and some; then 429 */
     double rate;          /* requests per second and identity, on average: 1000 */
     double burst;         /* requests at once: 2000 */
     double refusals;  /* tokens and signatures refused per second and address: 10; at once 100 */
@@ -141,10 +144,11 @@ struct http_options {
     const struct http_route *routes; /* borrowed for the server's life */
     int route_count;
     struct http_limits limits;
-    /* 0 and *ret if the token is known, else a negative errno value.  Called for routes with
-     * roles.  The token is the client's text, any bytes but NUL; a wrong one must take constant
-     * time. */
-    int (*authorize) (void *self, const char *token, struct http_identity *ret);
+    /* 0 and *ret if the token is valid, else a negative errno value and the sentence of the answer
+     * 401.  Called for routes with roles.  The token is the client's text, any bytes but NUL; a
+     * wrong one must take constant time. */
+    int (*authorize) (void *self, const char *token, struct http_identity *ret,
+                      struct pollux_error *err);
     /* Another way to authorize: a credential that signs the whole request, sent as "Authorization: SCHEME
      * CREDENTIAL".  It is checked when the body is complete, after the other checks, and that may take
      * time: verify starts the check and returns at once.  The request waits until the caller, outside of
@@ -276,10 +280,12 @@ const char *http_peer (const struct http_request *request);
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Add a header to the answer, before the answer is given.  At most four, of up to 255 bytes. */
+/* Add a header to the answer, before the answer is given.  At most eight, of up to 255 bytes.  Every answer has
+ * X-Content-Type-Options: nosniff and, unless the handler adds another, Cache-Control: no-store. */
 void http_answer_header (struct http_request *request, const char *name, const char *value);
 
-/* Answer with these bytes from malloc, which the server frees in any case.  body NULL: no body if length
+/* Answer with these bytes from malloc, which the server frees in any case.  JSON of more than 1 KiB is compressed by
+ * gzip if the client accepts it.  body NULL: no body if length
  * is 0; otherwise the caller had no memory for it, and the answer is a 503. */
 void http_answer (struct http_request *request, int status, const char *type, char *body,
                   size_t length);
@@ -287,6 +293,14 @@ void http_answer (struct http_request *request, int status, const char *type, ch
 /* The same with text that is copied. */
 void http_answer_text (struct http_request *request, int status, const char *type,
                        const char *text);
+
+/* Answer with text that is compressed already (gzip) and is copied.  A client that does not accept gzip gets it
+ * decompressed; more than limit bytes are an error of the caller's, and the answer is a 503. */
+void http_answer_gzip (struct http_request *request, int status, const char *type,
+                       const void *bytes, size_t length, size_t limit);
+
+/* Does the client have this version of the answer: is the tag (with its quotes) in If-None-Match? */
+bool http_has_version (const struct http_request *request, const char *tag);
 
 /* Answer {"error": "sentence"}.  Control characters become question marks; it is cut at 511 bytes. */
 void http_error (struct http_request *request, int status, const char *format, ...)
@@ -307,6 +321,25 @@ struct http_stream_owner {
  * 429 or 503, and gone is not called. */
 int http_stream_open (struct http_request *request, const char *type,
                       const struct http_stream_owner *owner, void *self, struct http_stream **ret);
+
+/* A text that is sent to many streams: it is kept once and compressed once.  text is from malloc and belongs to the
+ * packet, also on failure; NULL: no memory, or text was NULL. */
+struct http_packet *http_packet_new (char *text, size_t length);
+/* The caller is done with it; streams that send it keep it.  NULL is fine. */
+void http_packet_free (struct http_packet *packet);
+
+/* As http_stream_open, for a stream of packets; compressed by gzip if the client accepts it.  A packet arrives
+ * whole: its last byte needs no later one to be decompressed. */
+int http_stream_open_packets (struct http_request *request, const char *type,
+                              const struct http_stream_owner *owner, void *self,
+                              struct http_stream **ret);
+
+/* Send a packet after those that are on their way.  -ENOBUFS: HTTP_PACKETS_MAX are; wait for drained.  -ENOMEM. */
+enum { HTTP_PACKETS_MAX = 4 };
+int http_stream_send (struct http_stream *stream, struct http_packet *packet);
+
+/* Are packets or bytes on their way, which the client has not read? */
+bool http_stream_is_busy (const struct http_stream *stream);
 
 /* Free bytes of the buffer: the most that http_stream_push takes now. */
 size_t http_stream_room (const struct http_stream *stream);

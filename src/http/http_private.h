@@ -14,10 +14,11 @@
 #include <microhttpd.h>
 #include <stdarg.h>
 
-#include "http/rate_limit.h"
 #include "http/deadline.h"
+#include "http/gzip.h"
 #include "http/http.h"
 #include "http/listen.h"
+#include "http/rate_limit.h"
 #include "http/raw_head.h"
 #include "http/target.h"
 #include "http/tls.h"
@@ -68,12 +69,13 @@ struct connection {
 
 /* The headers that this room reads. */
 struct head {
-    const char *host, *origin, *site, *authorization, *type, *encoding, *length, *transfer, *expect;
+    const char *host, *origin, *site, *mode, *destination, *authorization, *type, *encoding,
+        *length, *transfer, *expect;
     bool malformed; /* one of them is repeated or has a NUL in it, or a name is invalid */
     struct raw_head raw;
 };
 
-enum { HEADERS_MAX = 4 };
+enum { HEADERS_MAX = 8 };
 struct http_request {
     struct connection *connection;
     char *raw;       /* the path as it was sent; the text of parsed follows it */
@@ -123,6 +125,12 @@ struct http_stream {
     uint64_t pushed, taken,
         goal; /* bytes in total; at the deadline, taken must have reached goal */
     bool ended, dropped, notify_drained, notify_gone;
+    /* Of packets: used is the number of their bytes that were not taken.  data is not used. */
+    struct http_packet *packets[HTTP_PACKETS_MAX];
+    int packet_count;
+    size_t packet_at; /* bytes taken of the first one */
+    bool has_packets, gzip, head_sent, tail_sent;
+    struct gzip_sum sum; /* of all packets sent */
     bool needs_deadline; /* the next step sets its deadline */
     struct http_stream *next_gone;
 };

@@ -163,8 +163,9 @@ failed:;
     if (fd >= 0)
         close (fd);
     return fail (err, code, "cannot listen on %s: %s%s", address->text, strerror (-code),
-                 code == -EADDRINUSE ? "; stop what does already, or choose another with --listen"
-                                     : "");
+                 code == -EADDRINUSE
+                     ? "; another program listens there: stop it, or choose another port"
+                     : "");
 }
 
 void address_close (const struct address *address, int fd)

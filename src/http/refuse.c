@@ -29,6 +29,8 @@ static enum MHD_Result note_header (void *self, enum MHD_ValueKind kind, const c
         {"Host", &head->host},
         {"Origin", &head->origin},
         {"Sec-Fetch-Site", &head->site},
+        {"Sec-Fetch-Mode", &head->mode},
+        {"Sec-Fetch-Dest", &head->destination},
         {"Authorization", &head->authorization},
         {"Content-Type", &head->type},
         {"Content-Encoding", &head->encoding},
@@ -78,6 +80,26 @@ static void check_form (struct http_request *request)
         http_error (request, 400, "%s", err.text);
 }
 
+/* The page of this path; NULL: there is none. */
+static const struct http_route *page_of (const struct http_request *request)
+{
+    const struct http_options *options = &request->connection->server->options;
+    for (int i = 0; i < options->route_count; i++)
+        if ((options->routes[i].flags & HTTP_PAGE) != 0 &&
+            target_matches (&request->target, options->routes[i].pattern))
+            return &options->routes[i];
+    return NULL;
+}
+
+/* A link of another site, or of a mail, may open a page: what it shows is this server's, and it gets no token. */
+static bool site_is_right (const struct http_request *request)
+{
+    const struct head *head = &request->head;
+    return check_site (head->origin, head->site, head->host) ||
+           (check_opens_page (head->origin, head->mode, head->destination) &&
+            page_of (request) != NULL);
+}
+
 static void check_origin (struct http_request *request)
 {
     const struct connection *connection = request->connection;
@@ -91,7 +113,7 @@ static void check_origin (struct http_request *request)
         http_error (request, 421,
                     "the Host header does not name this server: use its address or localhost, or "
                     "list the name under host_names in its configuration");
-    else if (!check_site (head->origin, head->site, head->host))
+    else if (!site_is_right (request))
         http_error (request, 403, "requests from pages of another site are refused");
 }
 
@@ -173,6 +195,7 @@ static void check_token (struct http_request *request)
 {
     const struct http_options *options = &request->connection->server->options;
     const char *token = check_bearer (request->head.authorization);
+    struct pollux_error err = {.text = "no token is taken here"};
     if (request->route->roles == 0 || signed_note (request))
         return;
     if (token == NULL)
@@ -187,8 +210,8 @@ static void check_token (struct http_request *request)
             "a token is not taken over the network without TLS, because others may have read it: "
             "use https, and revoke this token");
     else if (options->authorize == NULL ||
-             options->authorize (options->self, token, &request->identity) < 0)
-        request_refuse_token (request, "the token is not known here");
+             options->authorize (options->self, token, &request->identity, &err) < 0)
+        request_refuse_token (request, err.text);
     else if ((request->identity.role & request->route->roles) == 0)
         refuse_role (request);
 }

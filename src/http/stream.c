@@ -3,6 +3,9 @@
  * Answers in pieces.  Pushed bytes are in a bounded buffer until libmicrohttpd asks for them; while the
  * buffer is empty, the connection is suspended.
  *
+ * A stream of packets has no buffer of its own: it refers to packets that it shares with other streams, in both
+ * encodings.
+ *
  * A client must read in time: all bytes that are in the buffer when the deadline is set must have been
  * taken answer_s later.  Then the next deadline is set, or none if the buffer is empty.
  */
@@ -14,6 +17,8 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "http/header_check.h"
+#include "http/packet.h"
 
 enum { STREAM_BLOCK = 16 * 1024, SEND_BUFFER = 128 * 1024 };
 
@@ -64,6 +69,23 @@ int http_stream_open (struct http_request *request, const char *type,
     return 0;
 }
 
+int http_stream_open_packets (struct http_request *request, const char *type,
+                              const struct http_stream_owner *owner, void *self,
+                              struct http_stream **ret)
+{
+    struct http_stream *stream;
+    int code = http_stream_open (request, type, owner, self, &stream);
+    if (code < 0)
+        return code;
+    stream->has_packets = true;
+    stream->gzip = check_gzip (http_header (request, "Accept-Encoding"));
+    http_answer_header (request, "Vary", "Accept-Encoding");
+    if (stream->gzip)
+        http_answer_header (request, "Content-Encoding", "gzip");
+    *ret = stream;
+    return 0;
+}
+
 size_t http_stream_room (const struct http_stream *stream)
 {
     return stream->server->options.limits.stream_bytes - stream->used;
@@ -110,22 +132,52 @@ static void set_deadline (struct http_stream *stream)
                       server->now_us + (int64_t)(server->options.limits.answer_s * 1e6));
 }
 
-int http_stream_push (struct http_stream *stream, const void *bytes, size_t length)
+static void add_bytes (struct http_stream *stream, size_t length)
 {
-    if (length > http_stream_room (stream))
-        return -ENOBUFS;
-    if (stream->connection == NULL || length == 0)
-        return 0; /* gone will be called */
-    if (!make_room (stream, length))
-        return -ENOBUFS;
-    memcpy (stream->data + stream->start + stream->used, bytes, length);
     /* server->now_us may be old: the next step sets the deadline. */
     if (stream->used == 0)
         stream->needs_deadline = stream->server->needs_deadline = true;
     stream->used += length;
     stream->pushed += length;
     connection_resume (stream->connection);
+}
+
+int http_stream_push (struct http_stream *stream, const void *bytes, size_t length)
+{
+    if (stream->has_packets || length > http_stream_room (stream))
+        return -ENOBUFS;
+    if (stream->connection == NULL || length == 0)
+        return 0; /* gone will be called */
+    if (!make_room (stream, length))
+        return -ENOBUFS;
+    memcpy (stream->data + stream->start + stream->used, bytes, length);
+    add_bytes (stream, length);
     return 0;
+}
+
+static size_t packet_size (const struct http_stream *stream, const struct http_packet *packet)
+{
+    return stream->gzip ? packet->blocks_length : packet->length;
+}
+
+int http_stream_send (struct http_stream *stream, struct http_packet *packet)
+{
+    if (!stream->has_packets || stream->packet_count == HTTP_PACKETS_MAX)
+        return -ENOBUFS;
+    if (stream->connection == NULL || packet->length == 0)
+        return 0; /* gone will be called */
+    if (stream->gzip && packet_compress (packet) < 0)
+        return -ENOMEM;
+    if (stream->gzip)
+        gzip_add (&stream->sum, &packet->sum);
+    stream->packets[stream->packet_count++] = packet_hold (packet);
+    add_bytes (stream, packet_size (stream, packet));
+    return 0;
+}
+
+bool http_stream_is_busy (const struct http_stream *stream)
+{
+    return stream->used > 0;
 }
 
 void http_stream_end (struct http_stream *stream)
@@ -144,30 +196,77 @@ void http_stream_drop (struct http_stream *stream)
         connection_cut (stream->connection);
 }
 
-/* MHD asks for up to size bytes. */
+/* Copy up to size bytes of the first packet, and drop it at its end. */
+static size_t take_packet (struct http_stream *stream, char *buffer, size_t size)
+{
+    struct http_packet *packet = stream->packets[0];
+    size_t left = packet_size (stream, packet) - stream->packet_at;
+    size_t length = left < size ? left : size;
+    memcpy (buffer, (stream->gzip ? packet->blocks : packet->text) + stream->packet_at, length);
+    stream->packet_at += length;
+    if (length == left) {
+        http_packet_free (packet);
+        stream->packet_at = 0;
+        memmove (stream->packets, stream->packets + 1,
+                 (size_t)--stream->packet_count * sizeof (stream->packets[0]));
+    }
+    return length;
+}
+
+static size_t take_data (struct http_stream *stream, char *buffer, size_t size)
+{
+    size_t length = stream->used < size ? stream->used : size;
+    memcpy (buffer, stream->data + stream->start, length);
+    stream->start += length;
+    if (length == stream->used) {
+        free (stream->data);
+        stream->data = NULL;
+        stream->start = stream->size = 0;
+    }
+    return length;
+}
+
+/* The head and the tail of a compressed stream; 0: it is in between, or not compressed. */
+static size_t take_frame (struct http_stream *stream, char *buffer)
+{
+    if (!stream->gzip || stream->tail_sent)
+        return 0;
+    if (!stream->head_sent && (stream->used > 0 || stream->ended)) {
+        memcpy (buffer, gzip_head, GZIP_HEAD_SIZE);
+        stream->head_sent = true;
+        return GZIP_HEAD_SIZE;
+    }
+    if (stream->used > 0 || !stream->ended)
+        return 0;
+    gzip_tail (&stream->sum, (unsigned char *)buffer);
+    stream->tail_sent = true;
+    return GZIP_TAIL_SIZE;
+}
+
+/* MHD asks for up to size bytes, some thousand; the head and the tail of a compressed stream are not divided. */
 static ssize_t stream_read (void *self, uint64_t position, char *buffer, size_t size)
 {
     struct http_stream *stream = self;
     (void)position;
     if (stream->dropped || stream->connection->closing)
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (size < GZIP_HEAD_SIZE || size < GZIP_TAIL_SIZE)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    size_t frame = take_frame (stream, buffer);
+    if (frame > 0)
+        return (ssize_t)frame;
     if (stream->used == 0 && stream->ended)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (stream->used == 0) {
         connection_suspend (stream->connection);
         return 0;
     }
-    size_t length = stream->used < size ? stream->used : size;
-    memcpy (buffer, stream->data + stream->start, length);
-    stream->start += length;
+    size_t length =
+        stream->has_packets ? take_packet (stream, buffer, size) : take_data (stream, buffer, size);
     stream->used -= length;
     stream->taken += length;
-    if (stream->used == 0) {
-        free (stream->data);
-        stream->data = NULL;
-        stream->start = stream->size = 0;
+    if (stream->used == 0)
         stream->notify_drained = stream->server->notify = true;
-    }
     if (stream->taken >= stream->goal)
         set_deadline (stream);
     return (ssize_t)length;
@@ -186,6 +285,8 @@ void stream_free (struct http_stream *stream)
 {
     if (stream == NULL)
         return;
+    for (int i = 0; i < stream->packet_count; i++)
+        http_packet_free (stream->packets[i]);
     free (stream->data);
     free (stream);
 }
