@@ -30,6 +30,10 @@ struct async_decider {
     struct memory *memory;
     bool fill;
     struct plan plan;
+    struct size_decision size;
+    int sized; /* what size_decide returned; 1: it was not called */
+    bool drop_size;
+    int wanted[NODE_GROUPS_LIMIT]; /* of the view */
     double seconds;
     int rc;
     struct pollux_error err;
@@ -77,6 +81,10 @@ static void *decide_in_thread (void *self)
     decider->rc = decider->fill ? decide_fill (decider->policy, view, &decider->plan, &decider->err)
                                 : decide_full (decider->policy, view, decider->memory,
                                                &decider->plan, &decider->err);
+    decider->sized = 1;
+    if (decider->rc == 0 && !decider->fill && view->power)
+        decider->sized =
+            size_decide (decider->policy, view, &decider->plan, &decider->size, &decider->err);
     decider->seconds = (double)(clock_monotonic_us () - from_us) * 1e-6;
     eventfd_write (decider->done, 1);
     return NULL;
@@ -101,6 +109,9 @@ static int begin (void *self, struct loop *loop, const struct view *view, const 
         return 0;
     }
     decider->busy = true;
+    decider->drop_size = false;
+    if (view->power)
+        memcpy (decider->wanted, view->power->wanted, sizeof (decider->wanted));
     return 1;
 }
 
@@ -135,4 +146,29 @@ int async_decider_finish (struct async_decider *decider, const struct plan **ret
         return fail (err, decider->rc, "%s", decider->err.text);
     *ret = &decider->plan;
     return 0;
+}
+
+void async_decider_drop_size (struct async_decider *decider)
+{
+    decider->drop_size = true;
+}
+
+/* True if nodes came, went or were ordered since the view.  Two changes in flight would be the result. */
+static bool is_outdated (const struct async_decider *decider, const struct cluster *cluster)
+{
+    return power_in_flight (cluster) ||
+           memcmp (decider->wanted, cluster->power.wanted, sizeof (decider->wanted)) != 0;
+}
+
+int async_decider_size (const struct async_decider *decider, const struct cluster *cluster,
+                        struct size_decision *ret, struct pollux_error *err)
+{
+    if (decider->drop_size)
+        return 0;
+    if (decider->sized != 0)
+        return decider->sized > 0 ? 0 : fail (err, decider->sized, "%s", decider->err.text);
+    if (decider->size.resize && is_outdated (decider, cluster))
+        return 0;
+    *ret = decider->size;
+    return 1;
 }

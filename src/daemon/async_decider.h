@@ -11,6 +11,7 @@
 #define DAEMON_ASYNC_DECIDER_H
 
 #include "loop/loop.h"
+#include "scaling/size.h"
 
 struct async_decider;
 
@@ -35,5 +36,14 @@ int async_decider_fd (const struct async_decider *decider);
  * Fails with the policy's error, also after *seconds. */
 int async_decider_finish (struct async_decider *decider, const struct plan **ret, double *seconds,
                           struct pollux_error *err);
+
+/* The groups of nodes have changed: the size that the thread decides on is of no use. */
+void async_decider_drop_size (struct async_decider *decider);
+
+/* After async_decider_finish: 1 and the size that the thread decided on after the plan; 0: it was not asked, in a prompt
+ * round or without groups of nodes, or it would change what has begun to change on the cluster since the view; or the error of
+ * size_decide. */
+int async_decider_size (const struct async_decider *decider, const struct cluster *cluster,
+                        struct size_decision *ret, struct pollux_error *err);
 
 #endif

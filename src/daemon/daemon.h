@@ -39,6 +39,12 @@ int daemon_policy (const char *name, const struct policy **ret, struct pollux_er
  * report to the first address. */
 int daemon_check_listen (const struct wire_config *config, struct pollux_error *err);
 
+/* Read the cluster file of a configuration into its groups, and check that this backend and this policy (NULL: not known)
+ * can have them.  -EINVAL. */
+struct backend_ops;
+int daemon_read_groups (struct wire_config *config, const struct backend_ops *backend,
+                        const struct policy *policy, struct pollux_error *err);
+
 /* Open the state directory, read the journal, take over running replicas, and listen.  -EBUSY: another
  * daemon uses this state; EPOCH_LOST (daemon/epoch.h): another daemon took it over; -EBADMSG: the state is damaged; -EINVAL: the configuration is wrong. */
 int daemon_new (const struct daemon_options *options, struct daemon **ret,

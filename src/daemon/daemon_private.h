@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/state.h"
 #include "daemon/async_decider.h"
+#include "daemon/power_hooks.h"
 #include "daemon/round_schedule.h"
 #include "http/tls.h"
 #include "loop/cluster_status.h"
@@ -36,6 +37,10 @@ struct daemon {
     void *backend_self;
     struct api *api;
     struct http_server *http;
+    struct power_hooks *hooks; /* order and return nodes of groups */
+    int64_t power_us;     /* when step_power looked at deadlines last, of the cluster's clock */
+    int64_t power_due_us; /* the next deadline of a node, of the cluster's clock; INT64_MAX: none */
+    bool power_changed;   /* since act_power: an event was posted, or what hooks do has changed */
     struct loop loop;
     struct cluster_status status; /* reports, past rounds, counters; read by the API */
     struct journal journal;       /* the store's; the loop uses journal_tap around it */
@@ -52,6 +57,8 @@ struct daemon {
     struct pollux_error failure; /* its sentence */
     struct pollux_error
         undecided; /* why no plan was found since the last full round that found one; empty: all were */
+    struct pollux_error
+        unsized; /* why the size was not decided since the last SIZE; empty: it was each time */
     int64_t
         check_us;    /* when to look for a newer epoch, of the monotonic clock; shared state only */
     bool superseded; /* another daemon is in charge: write nothing any more */
@@ -59,7 +66,7 @@ struct daemon {
 };
 
 /* Which descriptor woke epoll. */
-enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_DECISION, TAG_MUNGE };
+enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_DECISION, TAG_MUNGE, TAG_HOOKS };
 
 /* Apply snapshot and events of the journal to the cluster.  *ret_last_full_us: time of the last full
  * round, 0 without one. */
@@ -67,6 +74,34 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
 
 /* Post NODE events for nodes of the configuration that are new, changed or gone. */
 int declare_nodes (struct daemon *daemon, struct pollux_error *err);
+
+/* ---- groups.c ---- */
+
+/* Check whether the groups of a configuration can be those of the cluster, and its commands follow those before.  -EINVAL. */
+int check_groups (const struct daemon *daemon, const struct wire_config *config,
+                  struct pollux_error *err);
+/* Post GROUPS if the cluster has others.  Groups that are not configured any more, but have nodes, are
+ * retired; nodes beyond a maximum that was lowered stay in their group until they are off. */
+int declare_groups (struct daemon *daemon, const struct wire_config *config,
+                    struct pollux_error *err);
+/* Warn of a budget that pays no node. */
+void warn_of_budget (const struct daemon *daemon, const struct wire_config *config);
+/* Post GROUPS without retired groups and surplus names whose nodes are all off. */
+int drop_leftovers (struct daemon *daemon, struct pollux_error *err);
+
+/* ---- scaling.c ---- */
+
+/* Post the SIZE that the decision thread has found, after its PLAN.  In other rounds the loop does it. */
+int post_async_size (struct daemon *daemon, struct pollux_error *err);
+/* Post the POWER events that are due.  After the commit, act_power starts the commands that follow. */
+void act_power (struct daemon *daemon);
+int step_power (struct daemon *daemon, struct pollux_error *err);
+/* True while rounds are needed although there are no jobs: the cluster can still become smaller. */
+bool size_is_open (const struct daemon *daemon);
+struct power_hooks_options configured_hooks (const struct daemon *daemon,
+                                             const struct wire_config *config);
+
+/* ---- journal_tap.c ---- */
 
 /* Set the event's time, check, append and apply it.  -EINVAL: it does not fit the cluster's state, and
  * nothing changed; after any other failure no event is accepted any more. */

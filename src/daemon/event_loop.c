@@ -49,11 +49,15 @@ static int epoll_timeout_ms (const struct daemon *daemon)
     int64_t now_us = clock_now_us (&daemon->clock), monotonic_us = clock_monotonic_us ();
     int64_t wait_us = until (api_due_us (daemon->api), now_us);
     bool deciding = !daemon->stopping && !async_decider_busy (daemon->decider);
-    if (deciding && daemon->loop.cluster.live.count > 0)
+    if (deciding && (daemon->loop.cluster.live.count > 0 || size_is_open (daemon)))
         wait_us = earlier_us (wait_us, until (round_schedule_due_us (&daemon->schedule), now_us));
     wait_us = earlier_us (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
     wait_us =
         earlier_us (wait_us, until (daemon->backend->due_us (daemon->backend_self), monotonic_us));
+    if (!daemon->stopping) {
+        wait_us = earlier_us (wait_us, until (daemon->power_due_us, now_us));
+        wait_us = earlier_us (wait_us, until (power_hooks_due_us (daemon->hooks), monotonic_us));
+    }
     if (daemon->state.epoch.number > 0)
         wait_us = earlier_us (wait_us, until (daemon->check_us, monotonic_us));
     if (wait_us == INT64_MAX)
@@ -111,23 +115,28 @@ static void watch_end (struct daemon *daemon)
 
 /* ---- Rounds ---- */
 
-/* The decider's thread has finished: post its plan.  If it found none, or one that does not fit, the next round tries
- * again. */
+/* The decider's thread has finished: post its plan, and the size.  If it found none, or one that does not fit, the next round
+ * tries again. */
 static int post_async_plan (struct daemon *daemon, struct pollux_error *err)
 {
     const struct plan *plan = NULL;
     double seconds = 0;
+    const struct failure_hook *hook = &daemon->loop.failure_hook;
     struct pollux_error why;
-    int rc = async_decider_finish (daemon->decider, &plan, &seconds, &why);
+    int rc = async_decider_finish (daemon->decider, &plan, &seconds, &why), unsized = 0;
     if (rc == 0) {
         daemon->loop.timer.decided (daemon->loop.timer.self, NULL, plan, seconds);
         struct event event = {.type = EVENT_PLAN, .job = -1, .plan = plan};
         rc = post (daemon, &event, &why);
     }
+    if (rc == 0)
+        unsized = post_async_size (daemon, &why);
     if (daemon->failed)
-        return fail (err, rc, "%s", why.text);
+        return fail (err, rc < 0 ? rc : unsized, "%s", why.text);
     if (rc < 0)
-        daemon->loop.failure_hook.undecided (daemon->loop.failure_hook.self, &why, seconds);
+        hook->undecided (hook->self, &why, seconds);
+    else if (unsized < 0)
+        hook->unsized (hook->self, &why);
     return 0;
 }
 
@@ -176,7 +185,7 @@ static int begin_round (struct daemon *daemon, struct pollux_error *err)
 {
     int64_t now_us = clock_now_us (&daemon->clock);
     if (daemon->stopping || async_decider_busy (daemon->decider) ||
-        daemon->loop.cluster.live.count == 0)
+        (daemon->loop.cluster.live.count == 0 && !size_is_open (daemon)))
         return 0;
     if (daemon->retries)
         request_retry_rounds (daemon, now_us);
@@ -219,7 +228,8 @@ static int compact (struct daemon *daemon, struct pollux_error *err)
     struct pollux_error why;
     struct round_summary *rounds = malloc (ROUND_HISTORY_LIMIT * sizeof (rounds[0]));
     int rc = rounds ? store_compact (daemon->store, &daemon->loop.cluster, rounds,
-                                     round_history_list (&daemon->status.rounds, rounds), &why)
+                                     round_history_list (&daemon->status.rounds, rounds),
+                                     &daemon->status.history, &why)
                     : fail (&why, -EINVAL, "not enough memory for the list of rounds");
     free (rounds);
     if (rc == -EINVAL || rc == -EFBIG) { /* the journal is unchanged; it may grow */
@@ -284,10 +294,14 @@ static int run_once (struct daemon *daemon, struct pollux_error *err)
     }
     if (rc == 0)
         rc = begin_round (daemon, err);
+    if (rc == 0)
+        rc = step_power (daemon, err);
     if (rc == 0 && daemon->failed)
         rc = fail (err, daemon->failed, "%s", daemon->failure.text);
     if (rc == 0)
         rc = settle (daemon, err);
+    if (rc == 0)
+        act_power (daemon);
     if (rc == 0)
         http_server_release (daemon->http, 0, NULL);
     return rc;

@@ -28,8 +28,9 @@
 #include "daemon/daemon.h"
 #include "daemon/state.h"
 #include "policy/policy_options.h"
-#include "wire/node.h"
 #include "wire/diagnostics.h"
+#include "wire/hook.h"
+#include "wire/node.h"
 #include "wire/strings.h"
 
 enum {
@@ -57,6 +58,10 @@ enum {
     OPT_AUTH,
     OPT_SHARED_STATE,
     OPT_STOP_JOBS,
+    OPT_CLUSTER,
+    OPT_GOAL,
+    OPT_GROW,
+    OPT_SHRINK,
     OPT_LOG_LEVEL,
     OPT_LOG_FORMAT,
     OPT_CHECK,
@@ -79,6 +84,11 @@ static const struct command_option polluxd_options[] = {
     {"reservation", "NAME", OPT_RESERVATION, "backend slurm: use the nodes of this reservation"},
     {"min-uid", "UID", OPT_MIN_UID, "backend slurm: run no jobs of lower uids (1000)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
+    {"cluster", "FILE", OPT_CLUSTER, "groups of nodes that are ordered and returned"},
+    {"goal", "GOAL", OPT_GOAL,
+     "what their size aims at: fixed, band:LOW,HIGH, budget:X or cost:F (fixed)"},
+    {"grow", "COMMAND", OPT_GROW, "orders nodes, whose names are its arguments"},
+    {"shrink", "COMMAND", OPT_SHRINK, "returns nodes, whose names are its arguments"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
     {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "cost of a restart, until it is measured (30)"},
     {"policy", "NAME", OPT_POLICY, "the scheduling policy (pollux)"},
@@ -229,6 +239,17 @@ static int set_min_uid (struct wire_config *config, const struct options *option
     return 0;
 }
 
+static int set_hook (char ***field, const struct options *options, struct pollux_error *err)
+{
+    char **words;
+    int rc = wire_hook_parse (options->argument, options->at->name, &words, err);
+    if (rc < 0)
+        return rc;
+    wire_strings_free (*field);
+    *field = words;
+    return 0;
+}
+
 static int take_option (int id, const struct options *options, struct wire_config *config,
                         bool first, struct pollux_error *err)
 {
@@ -261,6 +282,14 @@ static int take_option (int id, const struct options *options, struct wire_confi
         return set_name (config->backend, options, err);
     case OPT_NODE:
         return add_node (config, options->argument, first, err);
+    case OPT_CLUSTER:
+        return set_path (&config->cluster, "cluster", options->argument, err);
+    case OPT_GOAL:
+        return goal_parse (options->argument, &config->goal, err);
+    case OPT_GROW:
+        return set_hook (&config->grow, options, err);
+    case OPT_SHRINK:
+        return set_hook (&config->shrink, options, err);
     case OPT_INTERVAL:
         return options_double (options, 0.01, 86400, &config->interval_s, err);
     case OPT_RESTART_DELAY:
@@ -390,6 +419,7 @@ static int take_options (struct request *request, struct wire_config *config,
     rc = add_problem (rc, daemon_check_listen (config, &problem), &problem, err);
     rc = add_problem (rc, backend_find (config->backend, &backend, &problem), &problem, err);
     rc = add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
+    rc = add_problem (rc, daemon_read_groups (config, backend, policy, &problem), &problem, err);
     if (!policy)
         return rc;
     rc = add_problem (rc, check_types (config, policy, &problem), &problem, err);

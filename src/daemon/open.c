@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "daemon/daemon_private.h"
+#include "daemon/stop_signals.h"
 #include "policy/policy_options.h"
 #include "api/tokens.h"
 
@@ -64,9 +64,15 @@ static int api_report (void *self, const struct report *report, int generation,
     struct daemon *daemon = self;
     int rc =
         report_set_take (&daemon->status.reports, &daemon->loop.cluster, report, generation, err);
-    if (rc == 0)
-        daemon->backend->reported (daemon->backend_self, &daemon->loop.cluster, report->job);
-    return rc;
+    if (rc < 0)
+        return rc;
+    const struct cluster *cluster = &daemon->loop.cluster;
+    const char *type = report_set_strange_type (&daemon->status.reports, cluster, report->job);
+    if (type)
+        say (&daemon->logger, LOG_WARNING, "a job reports a type that no node has",
+             LOG_TEXT ("job", cluster->jobs[report->job]->spec.name), LOG_TEXT ("type", type));
+    daemon->backend->reported (daemon->backend_self, cluster, report->job);
+    return 0;
 }
 
 static int api_news (void *self, int job, const struct run_news *news, struct pollux_error *err)
@@ -173,6 +179,17 @@ static void undecided (void *self, const struct pollux_error *why, double second
          LOG_TEXT ("policy", daemon->loop.policy->name), LOG_TEXT ("why", why->text));
 }
 
+/* A full round found a plan, and no size. */
+static void unsized (void *self, const struct pollux_error *why)
+{
+    struct daemon *daemon = self;
+    if (strcmp (daemon->unsized.text, why->text) == 0)
+        return; /* it was said */
+    daemon->unsized = *why;
+    say (&daemon->logger, LOG_ERROR, "the size of the cluster is not decided: it stays as it is",
+         LOG_TEXT ("why", why->text));
+}
+
 static double now_s (void)
 {
     return (double)clock_monotonic_us () * 1e-6;
@@ -190,15 +207,9 @@ static int add_fd (const struct daemon *daemon, int fd, enum tag tag, struct pol
 
 static int open_signals (struct daemon *daemon, struct pollux_error *err)
 {
-    sigset_t set;
-    sigemptyset (&set);
-    sigaddset (&set, SIGTERM);
-    sigaddset (&set, SIGINT);
-    sigaddset (&set, SIGHUP);
-    sigprocmask (SIG_BLOCK, &set, NULL);
     signal (SIGPIPE, SIG_IGN);
     daemon->epoll = epoll_create1 (EPOLL_CLOEXEC);
-    daemon->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    daemon->signals = stop_signals_open ();
     if (daemon->epoll < 0 || daemon->signals < 0)
         return fail (err, -errno, "cannot make epoll or signal descriptors: %s", strerror (errno));
     return add_fd (daemon, daemon->signals, TAG_SIGNAL, err);
@@ -310,6 +321,7 @@ static int open_backend (struct daemon *daemon, struct pollux_error *err)
         .munge = config->auth == WIRE_AUTH_MUNGE,
         .nodes = config->nodes,
         .node_count = config->node_count,
+        .has_groups = config->group_count > 0,
         .use_cgroups = true,
         .token = job_token,
         .log = log_backend,
@@ -344,6 +356,15 @@ static int open_munge (struct daemon *daemon, struct pollux_error *err)
     snprintf (daemon->challenge, sizeof (daemon->challenge), "Munge uid=%u", (unsigned)geteuid ());
     rc = munge_worker_new (munge, &daemon->munge, err);
     return rc < 0 ? rc : add_fd (daemon, munge_worker_fd (daemon->munge), TAG_MUNGE, err);
+}
+
+static int open_hooks (struct daemon *daemon, struct pollux_error *err)
+{
+    struct power_hooks_options options = configured_hooks (daemon, &daemon->config);
+    int rc = power_hooks_new (&options, &daemon->hooks, err);
+    daemon->power_changed = true; /* nodes of an earlier daemon may need commands */
+    daemon->power_due_us = INT64_MAX;
+    return rc < 0 ? rc : add_fd (daemon, power_hooks_fd (daemon->hooks), TAG_HOOKS, err);
 }
 
 static int open_api (struct daemon *daemon, struct pollux_error *err)
@@ -393,7 +414,7 @@ static int recover_state (struct daemon *daemon, struct pollux_error *err)
     daemon->loop.journal = journal_tap (daemon);
     daemon->loop.timer = (struct decision_timer){now_s, decided, daemon};
     daemon->loop.decider_hook = async_decider_hook (daemon->decider);
-    daemon->loop.failure_hook = (struct failure_hook){undecided, daemon};
+    daemon->loop.failure_hook = (struct failure_hook){undecided, unsized, daemon};
     return loop_begin (&daemon->loop, err);
 }
 
@@ -444,6 +465,14 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = declare_nodes (daemon, err);
     }
     if (rc == 0)
+        rc = check_groups (daemon, &daemon->config, err);
+    if (rc == 0)
+        rc = declare_groups (daemon, &daemon->config, err);
+    if (rc == 0)
+        warn_of_budget (daemon, &daemon->config);
+    if (rc == 0)
+        rc = open_hooks (daemon, err);
+    if (rc == 0)
         rc = add_fd (daemon, async_decider_fd (daemon->decider), TAG_DECISION, err);
     if (rc == 0)
         rc = add_backend_fd (daemon, err);
@@ -490,6 +519,7 @@ void daemon_free (struct daemon *daemon)
     access_log_flush (&daemon->access_log, &daemon->logger);
     api_free (daemon->api);
     munge_worker_free (daemon->munge);
+    power_hooks_free (daemon->hooks);
     if (daemon->backend)
         daemon->backend->free (daemon->backend_self);
     async_decider_free (daemon->decider);

@@ -14,16 +14,21 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
 {
     struct cluster *cluster = &daemon->loop.cluster;
     struct wire_past past = {0};
-    int rc = store_restore (daemon->store, cluster, &past, err);
+    int rc = store_restore (daemon->store, cluster, &past, &daemon->status.history, err);
     int64_t last_us = 0;
     for (int i = 0; i < past.round_count; i++)
         last_us = past.rounds[i].fill ? last_us : past.rounds[i].at_us;
     round_history_restore (&daemon->status.rounds, past.rounds, past.round_count);
     wire_past_clear (&past);
+    if (daemon->status.history.lost_rows > 0)
+        say (&daemon->logger, LOG_ERROR, "parts of the history are lost",
+             LOG_INT ("rows", daemon->status.history.lost_rows),
+             LOG_TEXT ("why", daemon->status.history.lost_why.text));
+    change_log_restored (&daemon->status.changes, store_snapshot (daemon->store));
     struct source source = store_source (daemon->store);
     struct event event;
     while (rc == 0 && (rc = source.next (source.self, cluster, &event, err)) == 1) {
-        round_history_take (&daemon->status.rounds, cluster, &event, store_seq (daemon->store));
+        cluster_status_fold (&daemon->status, cluster, &event, store_seq (daemon->store));
         rc = cluster_apply_checked (cluster, &event, err); /* the store has checked it */
         if (event.type == EVENT_ROUND && !event.round.fill)
             last_us = event.at_us;

@@ -2,6 +2,7 @@
 /*
  * SIGHUP: read configuration, certificate and tokens again.  If one of them is wrong, nothing changes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/daemon_private.h"
@@ -20,6 +21,7 @@ static void warn (const struct logger *logger, const char *field)
 static const char *const reloaded[] = {
     "policy",     "policy_options", "interval", "restart_delay", "fairness",        "log_level",
     "access_log", "keep_events",    "tls_cert", "tls_key",       "tls_self_signed", "experience",
+    "cluster",    "goal",           "grow",     "shrink",        "hook_timeout",
 };
 
 static void warn_unless_reloaded (void *self, const char *field)
@@ -54,12 +56,35 @@ static int read_again (struct daemon *daemon, struct wire_config *ret, const str
     if (rc == 0)
         rc = certificate_load (daemon, ret, ret_tls, err);
     if (rc == 0)
+        rc = check_groups (daemon, ret, err);
+    if (rc == 0)
         rc = tokens_reload (daemon->tokens, err);
     if (rc < 0) {
         wire_config_clear (ret);
         tls_clear (ret_tls);
     }
     return rc;
+}
+
+/* Groups of nodes, their goal and the commands that order and return them. */
+static void take_scaling (struct daemon *daemon, struct wire_config *config)
+{
+    struct power_hooks_options options = configured_hooks (daemon, config);
+    struct pollux_error err;
+    daemon->power_changed = true;
+    if (power_hooks_change (daemon->hooks, &options, &err) < 0 ||
+        declare_groups (daemon, config, &err) < 0) {
+        say (&daemon->logger, LOG_ERROR, "groups of nodes not reloaded",
+             LOG_TEXT ("why", err.text));
+        return;
+    }
+    warn_of_budget (daemon, config);
+    free (daemon->config.groups);
+    daemon->config.groups = config->groups;
+    daemon->config.group_count = config->group_count;
+    daemon->config.goal = config->goal;
+    config->groups = NULL;
+    config->group_count = 0;
 }
 
 void reload (struct daemon *daemon)
@@ -74,6 +99,7 @@ void reload (struct daemon *daemon)
         return;
     }
     warn_fixed (&daemon->logger, &daemon->config, &config);
+    take_scaling (daemon, &config);
     certificate_use (daemon, &tls);
     tls_clear (&tls);
     if (policy != daemon->loop.policy)

@@ -39,6 +39,12 @@ void round_schedule_request (struct round_schedule *schedule, int64_t at_us)
         schedule->prompt_us = at_us;
 }
 
+void round_schedule_request_full (struct round_schedule *schedule, int64_t at_us)
+{
+    if (at_us < schedule->full_us)
+        schedule->full_us = at_us;
+}
+
 static int64_t prompt_us (const struct round_schedule *schedule)
 {
     return schedule->prompt_us > schedule->not_before_us ? schedule->prompt_us

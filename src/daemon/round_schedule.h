@@ -27,6 +27,9 @@ void round_schedule_change (struct round_schedule *schedule, double interval_s, 
 /* Request a prompt round at that time; the earliest request counts. */
 void round_schedule_request (struct round_schedule *schedule, int64_t at_us);
 
+/* Request a full round at that time, if none comes before. */
+void round_schedule_request_full (struct round_schedule *schedule, int64_t at_us);
+
 /* The round that is due now. */
 enum round_kind round_schedule_due (const struct round_schedule *schedule, int64_t now_us);
 

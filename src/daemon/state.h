@@ -6,6 +6,7 @@
  *     lock           locked as long as a daemon uses the directory
  *     epochs/        instead of both, if several hosts share the directory (daemon/epoch.h)
  *     address        where the daemon listens, for `pollux`
+ *     hook.grow, hook.shrink     which hook runs (daemon/hook_record.h)
  *     live           how many jobs had not ended when a daemon in an allocation ended
  *     pollux.sock    the Unix socket of the HTTP server, for supervisors and `pollux`
  *     admin.token, tokens, job.key     (api/tokens.h)
