@@ -86,12 +86,8 @@ int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_con
     int rc = train_alone (&alone, entry.batch, entry.replicas, &entry.seconds, err);
     if (rc < 0)
         return rc;
-    struct isolated_run_entry *entries =
-        array_grow (cache->entries, cache->count, &cache->capacity, sizeof (entries[0]));
-    if (!entries)
+    if (array_append (&cache->entries, &cache->count, &cache->capacity, &entry, sizeof (entry)) < 0)
         return fail (err, -ENOMEM, "no memory for %d results", cache->count + 1);
-    cache->entries = entries;
-    cache->entries[cache->count++] = entry;
     *ret = entry.seconds;
     return 0;
 }

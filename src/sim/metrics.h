@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers by which schedulers are compared. */
+/* How many jobs are in the system at the same time. */
 #ifndef SIM_METRICS_H
 #define SIM_METRICS_H
-
-/* The q-quantile (0..1) of values, by linear interpolation between order statistics.  Sorts the
- * values; NaN if count is 0. */
-double quantile (double *values, int count, double q);
 
 /* When a job was in the system. */
 struct stay {

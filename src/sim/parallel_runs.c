@@ -25,6 +25,17 @@ struct workers {
     int working;
 };
 
+static void run_task (struct sim_task *task)
+{
+    if (task->prepare)
+        task->rc = task->prepare (task, &task->err);
+    if (task->rc == 0)
+        task->rc = sim_run (&task->config, task->workload, task->policy, &task->progress,
+                            &task->result, &task->err);
+    int finished = task->finish ? task->finish (task, task->rc == 0 ? &task->err : NULL) : 0;
+    task->rc = task->rc == 0 ? finished : task->rc;
+}
+
 static void *work (void *self)
 {
     struct workers *workers = self;
@@ -34,8 +45,7 @@ static void *work (void *self)
             break;
         struct sim_task *task = &workers->tasks[i];
         atomic_store (&task->started, true);
-        task->rc = sim_run (&task->config, task->workload, task->policy, &task->progress,
-                            &task->result, &task->err);
+        run_task (task);
         if (task->rc < 0)
             atomic_store (&workers->failed, true);
         atomic_store (&task->ended, true);

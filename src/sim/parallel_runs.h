@@ -11,6 +11,13 @@ struct sim_task {
     struct sim_config config;
     const struct workload *workload;
     const struct policy *policy;
+    const char *name; /* of the variant, for names of files; NULL: the policy's */
+    /* Called by the task's thread before the run, where it may set config.journal, and after the
+     * run, with task->rc and task->result; finish also after a failure of either.  NULL: nothing to
+     * do. */
+    int (*prepare) (struct sim_task *task, struct pollux_error *err);
+    int (*finish) (struct sim_task *task, struct pollux_error *err);
+    void *self; /* for prepare and finish */
 
     struct sim_progress progress;
     _Atomic bool started, ended;

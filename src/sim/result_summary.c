@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "sim/isolated_run.h"
 #include "sim/metrics.h"
 
@@ -63,7 +64,9 @@ static int judge_fairness (const struct sim_config *config, const struct workloa
 {
     struct isolated_run_cache cache = {0};
     int rc = 0, unfair = 0;
-    double slots = sim_slots (config);
+    /* With a goal: their mean number. */
+    double slots =
+        result->capacity_s > 0 ? result->capacity_s / result->makespan_s : sim_slots (config);
     for (int i = 0; i < workload->count && rc == 0; i++) {
         const struct workload_job *job = &workload->jobs[i];
         struct sim_job *done = &result->jobs[i];
@@ -106,7 +109,9 @@ static void sum_up (const struct sim_config *config, const struct workload *work
     result->makespan_s = last_s - first_s;
     result->slot_hours_per_job = slot_s / count / 3600;
     result->restarts_per_job = restarts / count;
-    result->utilisation = slot_s / ((double)sim_slots (config) * result->makespan_s);
+    result->utilisation =
+        slot_s / (result->capacity_s > 0 ? result->capacity_s
+                                         : (double)sim_slots (config) * result->makespan_s);
 }
 
 int result_summarise (const struct sim_config *config, const struct workload *workload,
@@ -116,8 +121,9 @@ int result_summarise (const struct sim_config *config, const struct workload *wo
     size_t count = (size_t)workload->count;
     struct stay *stays = malloc (count * sizeof (stays[0]));
     double *concurrency = malloc (count * sizeof (concurrency[0]));
+    double *scratch = malloc (count * sizeof (scratch[0]));
     int rc = -ENOMEM;
-    if (!stays || !concurrency)
+    if (!stays || !concurrency || !scratch)
         goto done;
     for (int i = 0; i < workload->count; i++)
         stays[i] = (struct stay){workload->jobs[i].submit_s,
@@ -125,10 +131,10 @@ int result_summarise (const struct sim_config *config, const struct workload *wo
     rc = mean_concurrency (stays, workload->count, concurrency);
     if (rc < 0)
         goto done;
+    sum_up (config, workload, scratch, result);
     rc = judge_fairness (config, workload, policy, concurrency, result, err);
     if (rc < 0)
         goto done;
-    sum_up (config, workload, concurrency, result);
 
     double sum = 0;
     for (int i = 0; i < result->rounds; i++)
@@ -140,6 +146,7 @@ int result_summarise (const struct sim_config *config, const struct workload *wo
 done:
     free (stays);
     free (concurrency);
+    free (scratch);
     return rc == -ENOMEM ? fail (err, rc, "no memory to sum up %d jobs", workload->count) : rc;
 }
 

@@ -23,6 +23,7 @@
 #include "policy/policy_options.h"
 #include "sim/job_request.h"
 #include "sim/result_summary.h"
+#include "sim/sim_power.h"
 
 static int64_t to_us (double seconds)
 {
@@ -52,9 +53,10 @@ struct sim {
     int submitted, finished;
 
     enum stage stage;
-    int node;     /* next NODE event */
-    int64_t tick; /* number of the round that ends this interval */
-    int *exits;   /* actors done in this interval, by time; `exit_next` is the next */
+    int node;               /* next NODE event */
+    struct sim_power power; /* of a cluster with groups that are ordered, returned or paid */
+    int64_t tick;           /* number of the round that ends this interval */
+    int *exits;             /* actors done in this interval, by time; `exit_next` is the next */
     int exit_count, exit_next;
     double trained;  /* progress of all jobs that live, at the last round that advanced one */
     int idle_rounds; /* in succession that advanced none */
@@ -92,6 +94,15 @@ static double requested_rate (const struct sim *sim, const struct workload_job *
     return 1 / iter_s / app_slowdown (job->app);
 }
 
+/* Whether one of the first groups has that type. */
+static bool has_type (const struct sim_config *config, int count, const char *type)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp (config->groups[i].type, type) == 0)
+            return true;
+    return false;
+}
+
 /* The types that the application can run on, and its speeds there with one replica. */
 static void add_types (const struct sim *sim, const struct workload_job *job, struct job_spec *spec)
 {
@@ -100,6 +111,8 @@ static void add_types (const struct sim *sim, const struct workload_job *job, st
     for (int i = 0; i < sim->config->group_count; i++) {
         const char *type = sim->config->groups[i].type;
         const struct app *here = app_on (app, type);
+        if (has_type (sim->config, i, type))
+            continue;
         if (here)
             memcpy (spec->types.list[spec->types.count++], type, NAME_SIZE);
         double speed = here && sim->policy->rates ? requested_rate (sim, job, i)
@@ -198,18 +211,33 @@ static void add_models (const struct sim *sim, const struct actor *actor, struct
     hints->limits.max_local = first.max_local;
     memcpy (hints->type, first.type, NAME_SIZE);
     for (int i = 0; i < sim->config->group_count && hints->other_count < OTHER_MODELS_LIMIT; i++)
-        if (measured_on (sim, actor, i, &model) && strcmp (model.type, first.type) != 0)
+        if (measured_on (sim, actor, i, &model) && strcmp (model.type, first.type) != 0 &&
+            !has_type (sim->config, i, model.type))
             hints->others[hints->other_count++] = model;
+}
+
+/* AdaScale's gain with its present batch.  A job whose batch its owner has fixed scales no learning rate. */
+static double rate_factor (const struct actor *actor, const struct hints *hints)
+{
+    const struct training *training = &actor->training;
+    struct pollux_shape shape = {.nodes = training->nodes, .replicas = training->replicas};
+    if (!hints->has_model || training->replicas == 0 || training->requested_batch > 0)
+        return NAN;
+    double scale = pollux_total_batch (shape, training->batch) / (double)hints->limits.init_batch;
+    return pollux_gain (hints->grad, fmax (scale, 1));
 }
 
 static struct hints make_hints (const struct sim *sim, const struct actor *actor)
 {
-    struct hints hints = {.max_profiled_replicas = -1,
-                          .progress = actor->training.progress,
-                          .total = reported_total (sim, actor)};
+    struct hints hints = hints_unknown;
+    hints.progress = actor->training.progress;
+    hints.total = reported_total (sim, actor);
+    if (actor->training.replicas > 0 && actor->training.step.step_s > 0)
+        hints.step_s = actor->training.step.step_s;
     if (sim->policy->adaptive) {
         hints.limits = *app_limits (actor->job->app);
         add_models (sim, actor, &hints);
+        hints.rate_factor = rate_factor (actor, &hints);
     }
     return hints;
 }
@@ -239,6 +267,16 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
     return 1;
 }
 
+/* Seconds at the end of this interval that a job does not train, because a provider takes one of its nodes away. */
+static double lost_time (const struct sim *sim, const struct cluster *cluster,
+                         const struct job *job)
+{
+    int64_t leaves_us = sim_power_leaves_us (&sim->power, cluster, job->placement);
+    if (leaves_us >= to_us (tick_s (sim)))
+        return 0;
+    return fmin (tick_s (sim) - (double)leaves_us * 1e-6, sim->config->interval_s);
+}
+
 /* Train all running jobs to the end of this interval.  Fills exits. */
 static int advance (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
@@ -247,8 +285,16 @@ static int advance (struct sim *sim, const struct cluster *cluster, struct pollu
         int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
         struct batch_chooser chooser = job_agent_chooser (&actor->agent);
-        int rc = training_advance (&actor->training, sim->config->interval_s, actor->interference,
+        double trained_s = sim->config->interval_s, lost_s = 0;
+        if (sim_scaled (sim->config))
+            lost_s = lost_time (sim, cluster, cluster->live.jobs[i]);
+        int rc = training_advance (&actor->training, trained_s - lost_s, actor->interference,
                                    &chooser, err);
+        if (rc == 0 && lost_s > 0 && !training_done (&actor->training)) {
+            rc = training_place (&actor->training, actor->job->app, NULL, 0, 0, &chooser, err);
+            if (rc == 0)
+                rc = training_advance (&actor->training, lost_s, 0, &chooser, err);
+        }
         if (rc < 0)
             return rc;
         if (!training_done (&actor->training))
@@ -263,21 +309,26 @@ static int advance (struct sim *sim, const struct cluster *cluster, struct pollu
     return 0;
 }
 
-/* Go to the next interval with a job in it. */
+/* Go to the next interval with a job in it, or in which the size of the cluster changes. */
 static int begin_interval (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
     sim->tick++;
     if (cluster->live.count > 0)
         return advance (sim, cluster, err);
-    double next_s = sim->actors[sim->submitted].job->submit_s;
+    sim->exit_count = sim->exit_next = 0;
+    if (sim_scaled (sim->config) && !sim_power_settled (&sim->power, cluster) && sim->tick > 1)
+        return 0;
+    double next_s =
+        sim->actors[sim->submitted].job->submit_s; /* there is one: not all have ended */
     int64_t first = (int64_t)ceil (next_s / sim->config->interval_s);
     sim->tick = first > sim->tick ? first : sim->tick;
     sim->exit_count = sim->exit_next = 0;
     return 0;
 }
 
-/* The earlier of the next EXIT and the next SUBMIT of this interval; 0: no more. */
-static int between (struct sim *sim, struct event *ret, struct pollux_error *err)
+/* The first of the next EXIT, the next SUBMIT and the next event of a node of this interval; 0: no more. */
+static int between (struct sim *sim, const struct cluster *cluster, struct event *ret,
+                    struct pollux_error *err)
 {
     const struct actor *exit =
         sim->exit_next < sim->exit_count ? &sim->actors[sim->exits[sim->exit_next]] : NULL;
@@ -285,6 +336,15 @@ static int between (struct sim *sim, struct event *ret, struct pollux_error *err
         sim->submitted < sim->actor_count ? sim->actors[sim->submitted].job : NULL;
     if (arrival && arrival->submit_s > tick_s (sim))
         arrival = NULL;
+    if (sim_scaled (sim->config)) {
+        double until_s = tick_s (sim);
+        until_s = arrival ? fmin (until_s, arrival->submit_s) : until_s;
+        until_s = exit ? fmin (until_s, exit->training.completed_s) : until_s;
+        sim_power_look (&sim->power, cluster);
+        int rc = sim_power_next (&sim->power, cluster, to_us (until_s), ret);
+        if (rc != 0)
+            return rc < 0 ? fail (err, rc, "no memory for the nodes of groups") : rc;
+    }
     if (arrival && (!exit || arrival->submit_s < exit->training.completed_s))
         return submit (sim, ret, err);
     if (!exit)
@@ -394,7 +454,10 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
     int rc;
     switch (sim->stage) {
     case STAGE_NODES:
-        if (sim->node < sim_node_count (sim->config)) {
+        if (sim_scaled (sim->config)) {
+            if (sim_power_start (&sim->power, ret) > 0)
+                return 1;
+        } else if (sim->node < sim_node_count (sim->config)) {
             *ret = (struct event){
                 .type = EVENT_NODE, .job = -1, .node = make_node (sim->config, sim->node)};
             sim->node++;
@@ -406,17 +469,23 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
         sim->stage = STAGE_BETWEEN;
         /* fallthrough */
     case STAGE_BETWEEN:
-        rc = between (sim, ret, err);
+        rc = between (sim, cluster, ret, err);
         if (rc == 1 && ret->type == EVENT_EXIT)
             ret->exit.generation = cluster->jobs[ret->job]->generation;
         if (rc != 0)
             return rc;
         publish_progress (sim);
-        if (sim->finished == sim->actor_count)
+        bool settled = !sim_scaled (sim->config) || sim_power_settled (&sim->power, cluster);
+        if (sim->finished == sim->actor_count && settled)
             return 0;
         if (cluster->live.count > 0) {
             sim->stage = STAGE_HINTS;
             return report_hints (sim, cluster, ret, err);
+        }
+        if (!settled) { /* a round without jobs, which sets the size */
+            sim->stage = STAGE_ROUND;
+            round_event (sim, ret);
+            return 1;
         }
         rc = begin_interval (sim, cluster, err);
         return rc < 0 ? rc : sim_next (self, cluster, ret, err);
@@ -585,6 +654,12 @@ static int sim_init (struct sim *sim, const struct workload *workload, struct po
     sim->actors = calloc (jobs, sizeof (sim->actors[0]));
     sim->exits = malloc (jobs * sizeof (sim->exits[0]));
     sim->reports = malloc (jobs * sizeof (sim->reports[0]));
+    if (sim_scaled (sim->config)) {
+        int rc = sim_power_init (&sim->power, sim->config, err);
+        if (rc < 0)
+            return rc;
+        nodes = (size_t)sim->power.capacity;
+    }
     sim->nodes_shared = malloc (nodes * sizeof (sim->nodes_shared[0]));
     sim->counts = malloc (nodes * sizeof (sim->counts[0]));
     if (!sim->actors || !sim->exits || !sim->reports || !sim->nodes_shared || !sim->counts)
@@ -612,6 +687,7 @@ static void sim_clear (struct sim *sim)
     free (sim->counts);
     free (sim->oracle.iter_s);
     free (sim->decide_s);
+    sim_power_clear (&sim->power);
 }
 
 /* The results of all jobs, in the order of the workload. */
@@ -631,9 +707,38 @@ static int collect (const struct sim *sim, const struct cluster *cluster,
             .jct_s = actor->training.completed_s - actor->job->submit_s,
             .slot_s = job->attained_s,
             .restarts = job->restarts,
+            .cost = job->cost,
         };
     }
     *ret = result;
+    return 0;
+}
+
+/* What the nodes of groups have cost. */
+static int collect_cost (struct sim *sim, struct cluster *cluster, struct sim_result *result,
+                         struct pollux_error *err)
+{
+    double slot_s = 0;
+    if (!sim_scaled (sim->config))
+        return 0;
+    int rc = power_charge_all (cluster, cluster->now_us, err);
+    if (rc < 0)
+        return rc;
+    sim_power_look (&sim->power, cluster);
+    sim_power_end (&sim->power, cluster);
+    for (int i = 0; i < cluster->ledger.count; i++)
+        if (cluster->ledger.rows[i].capacity) {
+            slot_s += cluster->ledger.rows[i].slot_s;
+            result->cost += cluster->ledger.rows[i].cost;
+        }
+    for (int g = 0; g < sim->config->group_count; g++) {
+        result->group_node_hours[g] = sim->power.node_s[g] / 3600;
+        result->node_hours += result->group_node_hours[g];
+    }
+    result->scaled = true;
+    result->boots = (int)cluster->power.boots - sim->power.started;
+    if (sim->config->goal.kind != GOAL_FIXED)
+        result->capacity_s = slot_s;
     return 0;
 }
 
@@ -657,6 +762,8 @@ int sim_run (const struct sim_config *config, const struct workload *workload,
         rc = loop_run (&loop, err);
     if (rc == 0)
         rc = collect (&sim, &loop.cluster, workload, &result, err);
+    if (rc == 0)
+        rc = collect_cost (&sim, &loop.cluster, &result, err);
     if (rc == 0)
         rc = result_summarise (config, workload, policy, sim.decide_s, &result, err);
     if (rc == 0)

@@ -22,10 +22,11 @@ extern const char *const experience_names[EXPERIENCE_KINDS];
 /* The cluster and its rules.  sim_defaults gives the published values. */
 struct sim_config {
     int nodes, slots_per_node; /* without a type */
-    /* Instead: groups of nodes with types, each type once.  Then the rules for clusters with types hold: restart delays
+    /* Instead: groups of nodes, all with types or none.  With types the rules for clusters with types hold: restart delays
      * and slowdowns of applications, limits of batches by placement, and no restart on other nodes of the same shape. */
     struct node_group groups[NODE_GROUPS_LIMIT];
-    int group_count; /* 0: none */
+    int group_count;  /* 0: none */
+    struct goal goal; /* fixed: each group has its `nodes` */
     double interval_s, restart_delay_s;
     bool
         one_delay; /* restart_delay_s holds for all applications, also for those that have their own */
@@ -54,10 +55,14 @@ struct job_factors sim_job_factors (const struct sim_config *config,
                                     const struct workload_job *job);
 
 bool sim_typed (const struct sim_config *config);
+
+/* True if nodes of groups are ordered, returned, taken away or paid: then GROUPS, SIZE and POWER events are posted, and results
+ * have costs. */
+bool sim_scaled (const struct sim_config *config);
 int sim_node_count (const struct sim_config *config);
 int sim_slots (const struct sim_config *config);
 
-/* The nodes by group; without types there is one, of type "". */
+/* The nodes by group; without groups there is one, of type "".  With a goal: the most nodes that there can be. */
 int sim_group_count (const struct sim_config *config);
 struct node_group sim_group (const struct sim_config *config, int index);
 
@@ -84,6 +89,7 @@ struct sim_job {
     double rho; /* finish-time fairness: jct_s / JCT of the job alone with its share */
     double slot_s;
     int restarts;
+    double cost; /* of the slots that it held */
 };
 
 /* The result of a run.  Jobs in the order of the workload. */
@@ -97,7 +103,12 @@ struct sim_result {
     double worst_rho, unfair; /* unfair: share of jobs with rho > 1 */
     int rounds;
     double decide_mean_s, decide_median_s, decide_p99_s, decide_max_s; /* of the real clock */
-    bool modelled; /* some step times come from the fitted model (struct app_step) */
+    /* If sim_scaled: nodes from their orders until they are off, and their price; orders after the start that came. */
+    bool scaled;
+    double cost, node_hours, group_node_hours[NODE_GROUPS_LIMIT];
+    int boots;
+    double capacity_s; /* with a goal: slot-seconds that were paid; else 0 */
+    bool modelled;     /* some step times come from the fitted model (struct app_step) */
 };
 
 /* Run until every job is done.  Equal inputs give an equal result, except the decide times.

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -44,19 +45,31 @@ struct job_factors sim_job_factors (const struct sim_config *config, const struc
 
 bool sim_typed (const struct sim_config *config)
 {
-    return config->group_count > 0;
+    return config->group_count > 0 && config->groups[0].type[0];
+}
+
+bool sim_scaled (const struct sim_config *config)
+{
+    for (int i = 0; i < config->group_count; i++)
+        if (config->groups[i].price_per_node_hour > 0 || config->groups[i].revocable)
+            return true;
+    return config->group_count > 0 && config->goal.kind != GOAL_FIXED;
 }
 
 int sim_group_count (const struct sim_config *config)
 {
-    return sim_typed (config) ? config->group_count : 1;
+    return config->group_count > 0 ? config->group_count : 1;
 }
 
 struct node_group sim_group (const struct sim_config *config, int index)
 {
-    return sim_typed (config) ? config->groups[index]
-                              : (struct node_group){.nodes = config->nodes,
-                                                    .slots_per_node = config->slots_per_node};
+    if (config->group_count == 0)
+        return (struct node_group){.nodes = config->nodes,
+                                   .slots_per_node = config->slots_per_node};
+    struct node_group group = config->groups[index];
+    if (config->goal.kind != GOAL_FIXED)
+        group.nodes = group.max_nodes;
+    return group;
 }
 
 int sim_node_count (const struct sim_config *config)
@@ -77,12 +90,22 @@ int sim_slots (const struct sim_config *config)
     return slots;
 }
 
+/* Slots of all groups of the type of this one. */
+static int slots_of_type (const struct sim_config *config, const char *type)
+{
+    int slots = 0;
+    for (int i = 0; i < sim_group_count (config); i++) {
+        struct node_group group = sim_group (config, i);
+        slots += strcmp (group.type, type) == 0 ? group.nodes * group.slots_per_node : 0;
+    }
+    return slots;
+}
+
 int sim_type_slots (const struct sim_config *config)
 {
     int most = 0;
     for (int i = 0; i < sim_group_count (config); i++) {
-        struct node_group group = sim_group (config, i);
-        int slots = group.nodes * group.slots_per_node;
+        int slots = slots_of_type (config, sim_group (config, i).type);
         most = slots > most ? slots : most;
     }
     return most;
@@ -93,7 +116,7 @@ int sim_app_slots (const struct sim_config *config, const struct app *app)
     int most = 0;
     for (int i = 0; i < sim_group_count (config); i++) {
         struct node_group group = sim_group (config, i);
-        int slots = app_on (app, group.type) ? group.nodes * group.slots_per_node : 0;
+        int slots = app_on (app, group.type) ? slots_of_type (config, group.type) : 0;
         most = slots > most ? slots : most;
     }
     return most;
@@ -110,15 +133,23 @@ static int check_groups (const struct sim_config *config, struct pollux_error *e
     int64_t nodes = 0;
     for (int i = 0; i < config->group_count; i++) {
         const struct node_group *group = &config->groups[i];
-        nodes += group->nodes;
-        if (group->nodes < 1 || nodes > NODES_LIMIT)
-            return fail (err, -EINVAL, "nodes of type %s: expected 1 to %d in all, got %d",
-                         group->type, NODES_LIMIT, group->nodes);
+        nodes += sim_group (config, i).nodes;
+        if (nodes > NODES_LIMIT)
+            return fail (err, -EINVAL,
+                         "nodes of group %s: expected 1 to %d in all groups, got %lld", group->name,
+                         NODES_LIMIT, (long long)nodes);
         if (group->slots_per_node < 1 || group->slots_per_node > SLOTS_LIMIT)
-            return fail (err, -EINVAL, "GPUs per node of type %s: expected 1 to %d, got %d",
-                         group->type, SLOTS_LIMIT, group->slots_per_node);
+            return fail (err, -EINVAL, "GPUs per node of group %s: expected 1 to %d, got %d",
+                         group->name, SLOTS_LIMIT, group->slots_per_node);
     }
-    return 0;
+    if (config->group_count > 0 && nodes == 0)
+        return fail (err, -EINVAL, "expected at least one node in all groups, got none");
+    if (config->group_count == 0 && config->goal.kind != GOAL_FIXED)
+        return fail (err, -EINVAL, "a goal needs groups of nodes (--cluster)");
+    int rc = node_groups_check_types (config->groups, config->group_count, err);
+    if (rc < 0)
+        return rc;
+    return node_groups_check_prices (config->groups, config->group_count, &config->goal, err);
 }
 
 int sim_check (const struct sim_config *config, struct pollux_error *err)
