@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "cli/table.h"
 #include "pollux/pollux.h"
 
 /* ---- Disarming -------------------------------------------------------------------------------- */
@@ -157,6 +158,13 @@ struct answer_word answer_rate (double rate)
     return isfinite (rate) ? word : dash;
 }
 
+struct answer_word answer_money (double money)
+{
+    struct answer_word word;
+    snprintf (word.text, sizeof (word.text), "%.2f", fabs (money) < 0.005 ? 0.0 : money);
+    return isfinite (money) ? word : dash;
+}
+
 struct answer_word answer_share (double share)
 {
     struct answer_word word;
@@ -209,6 +217,12 @@ struct answer_word answer_limits (const json_t *job)
 struct answer_word answer_batch (const json_t *job)
 {
     return answer_count (answer_number (json_object_get (job, "batch"), "total"));
+}
+
+void answer_cell (struct table *table, const json_t *object, const char *key,
+                  struct answer_word (*format) (double))
+{
+    table_cell (table, "%s", format (answer_number (object, key)).text);
 }
 
 struct answer_line answer_placement (const json_t *placement, size_t width)

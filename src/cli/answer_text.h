@@ -32,11 +32,17 @@ struct answer_word {
 struct answer_word answer_or_dash (const char *text);   /* of 63 bytes at most */
 struct answer_word answer_count (double count);         /* 12 */
 struct answer_word answer_rate (double rate);           /* 1234, 56.7, 0.123 */
+struct answer_word answer_money (double money);         /* 1234.50 */
 struct answer_word answer_share (double share);         /* 98.1 % */
 struct answer_word answer_duration (double duration_s); /* 45 s, 12 min, 3.4 h, 5.6 d */
 struct answer_word answer_time (double at);             /* 2026-11-15 23:15:05, local time */
 struct answer_word answer_limits (const json_t *job);   /* 1-8 */
 struct answer_word answer_batch (const json_t *job);    /* 512 */
+
+/* Add a number of an answer to a table, as one of the functions above writes it. */
+struct table;
+void answer_cell (struct table *table, const json_t *object, const char *key,
+                  struct answer_word (*format) (double));
 
 /* {"n0": 2, "n1": 1} as "n0:2 n1:1", cut with dots where it is longer than width characters. */
 struct answer_line {

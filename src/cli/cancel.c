@@ -75,7 +75,6 @@ const struct command cancel_command = {
         "A waiting job is cancelled at once.  A running one gets its stop signal\n"
         "and is killed after its grace period; until its processes have ended its phase is\n"
         "'cancelling'.  A job that has ended cannot be cancelled.",
-    .options = cancel_options,
-    .option_count = sizeof (cancel_options) / sizeof (cancel_options[0]),
+    COMMAND_OPTIONS (cancel_options),
     .run = run,
 };

@@ -88,13 +88,22 @@ static int parse_prices (const char *text, struct capacity_request *ret, struct 
     return 0;
 }
 
+bool capacity_has_target (const struct capacity_request *request)
+{
+    return !isnan (request->target_mean_s) || !isnan (request->target_p99_s);
+}
+
 static int check_types (const struct capacity_request *request, struct pollux_error *err)
 {
-    bool typed = sim_typed (&request->sim.config);
-    if (typed && request->has_range)
+    bool typed = request->sim.config.group_count > 0;
+    if (typed && request->has_range && request->sim.goal_count == 0)
         return fail (err, -EINVAL,
                      "--min-nodes and --max-nodes exclude --node-group and --cluster, "
                      "which say how many nodes of each type there are at most");
+    if (request->sim.goal_count > 0 && (capacity_has_target (request) || request->has_price))
+        return fail (err, -EINVAL,
+                     "--goal excludes --target-mean, --target-p99 and --price; prices are those of "
+                     "--cluster");
     if (!typed && request->price_count > 0)
         return fail (err, -EINVAL, "--price: prices of types need --node-group or --cluster");
     return 0;
@@ -129,6 +138,7 @@ static int parse (struct options *options, struct capacity_request *ret, struct 
             request.has_range = true;
             break;
         case OPTION_PRICE:
+            request.has_price = true;
             rc = strchr (options->argument, '=')
                      ? parse_prices (options->argument, &request, err)
                      : options_double (options, 0, 1e9, &request.price, err);
@@ -149,15 +159,12 @@ static int parse (struct options *options, struct capacity_request *ret, struct 
     if (rc == 0 && id == 0)
         rc = check_types (&request, err);
     if (rc == 0 && id == 0)
+        rc = sim_options_check (&request.sim, err);
+    if (rc == 0 && id == 0)
         rc = policy_settings_check (&request.sim.config.settings, &request.policy, 1, err);
     if (rc == 0 && id == 0)
         *ret = request;
     return rc < 0 ? rc : id;
-}
-
-bool capacity_has_target (const struct capacity_request *request)
-{
-    return !isnan (request->target_mean_s) || !isnan (request->target_p99_s);
 }
 
 bool capacity_meets (const struct capacity_request *request, double mean_jct_s, double p99_jct_s)
@@ -338,7 +345,9 @@ static int capacity_run (struct options *options, FILE *out, struct pollux_error
     if (rc < 0)
         return rc;
     return with_sim_inputs (options, request.sim.files,
-                            sim_typed (&request.sim.config) ? capacity_study_mixes : study_sizes,
+                            request.sim.goal_count > 0           ? capacity_study_goals
+                            : request.sim.config.group_count > 0 ? capacity_study_mixes
+                                                                 : study_sizes,
                             &request, out, err);
 }
 
@@ -350,8 +359,9 @@ const struct command capacity_command = {
         "Simulates the workloads on clusters of doubling size and, with a target, finds the\n"
         "smallest size that meets it. The cost counts every GPU from the first submission to the\n"
         "last completion, whether it is used or not. With --node-group or --cluster, which say\n"
-        "how many nodes of each type there are at most, it compares mixes of types. Exit\n"
-        "status 1: the target is not met.",
+        "how many nodes each group has at most, it compares mixes of groups. With --goal "
+        "it\n"
+        "compares sizes that follow goals with fixed ones. Exit status 1: the target is not met.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .more_help = policy_options_help,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two questions of `pollux capacity` share: how many nodes (capacity.c), and which mix of types
- * (capacity_mix.c). */
+/* What the questions of `pollux capacity` share: how many nodes (capacity.c), which mix of groups (capacity_mix.c), and what
+ * goals cost (capacity_goal.c). */
 #ifndef CLI_CAPACITY_H
 #define CLI_CAPACITY_H
 
@@ -20,6 +20,7 @@ struct capacity_request {
         double price;
     } prices[NODE_GROUPS_LIMIT];
     int price_count; /* 0: `price` for all */
+    bool has_price;  /* --price was given */
     bool json;
 };
 
@@ -31,6 +32,10 @@ bool capacity_meets (const struct capacity_request *request, double mean_jct_s, 
 /* Which mix of the types of request->sim.config.groups, with at most their numbers of nodes.  The exit status, or a
  * failure. */
 int capacity_study_mixes (void *request, const struct sim_inputs *inputs, FILE *out,
+                          struct pollux_error *err);
+
+/* What sizes that follow the goals of request->sim cost, beside fixed sizes.  The exit status, or a failure. */
+int capacity_study_goals (void *request, const struct sim_inputs *inputs, FILE *out,
                           struct pollux_error *err);
 
 #endif

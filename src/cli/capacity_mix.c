@@ -2,7 +2,7 @@
 /*
  * Which mix of types should I buy?  Simulates the mixes whose numbers of nodes are 0, powers of two, or the most of each
  * type.  With a target, neighbours of the cheapest mix that meets it are simulated, too, as long as one of them is
- * cheaper: one node more or less of a type, or one of another type instead.
+ * cheaper: one node more or less of a group, or one of another group instead.
  *
  * The cost of a mix is its price per hour, times the time from the first submission to the last completion.
  */
@@ -59,7 +59,8 @@ static struct sim_config config_of (const struct study *study, const struct mix 
         if (mix->nodes[i] > 0) {
             struct node_group *group = &config.groups[config.group_count++];
             *group = study->groups[i];
-            group->nodes = mix->nodes[i];
+            group->nodes = group->max_nodes = mix->nodes[i];
+            group->min_nodes = 0;
         }
     return config;
 }
@@ -109,10 +110,10 @@ static int add_grid (struct study *study, const struct sim_inputs *inputs, struc
     int64_t combinations = 1;
     for (int i = 0; i < study->type_count && combinations <= MIXES_LIMIT; i++) {
         int counts = 1;
-        for (int n = 0; n >= 0; n = next_count (n, study->groups[i].nodes))
+        for (int n = 0; n >= 0; n = next_count (n, study->groups[i].max_nodes))
             counts += n > 0;
         combinations *= counts;
-        mix.nodes[i] = study->groups[i].nodes;
+        mix.nodes[i] = study->groups[i].max_nodes;
     }
     if (combinations - 1 > MIXES_LIMIT)
         return fail (err, -E2BIG, "more than %d mixes; give fewer types, or fewer nodes of each",
@@ -123,7 +124,7 @@ static int add_grid (struct study *study, const struct sim_inputs *inputs, struc
     for (int type = 0; type < study->type_count;) {
         add_mix (study, inputs, mix);
         for (type = 0; type < study->type_count; type++) { /* count up */
-            int next = next_count (mix.nodes[type], study->groups[type].nodes);
+            int next = next_count (mix.nodes[type], study->groups[type].max_nodes);
             mix.nodes[type] = next > 0 ? next : 0;
             if (next > 0)
                 break;
@@ -186,7 +187,7 @@ static void add_neighbours (struct study *study, const struct sim_inputs *inputs
             if (more >= 0)
                 mix.nodes[more]++;
             bool legal = less != more && (less < 0 || mix.nodes[less] >= 0) &&
-                         (more < 0 || mix.nodes[more] <= study->groups[more].nodes);
+                         (more < 0 || mix.nodes[more] <= study->groups[more].max_nodes);
             if (legal)
                 add_mix (study, inputs, mix);
         }
@@ -234,7 +235,7 @@ static json_t *encode_nodes (const struct study *study, const struct mix *mix)
 {
     json_t *object = json_object ();
     for (int i = 0; i < study->type_count; i++)
-        json_object_set_new (object, study->groups[i].type, json_integer (mix->nodes[i]));
+        json_object_set_new (object, study->groups[i].name, json_integer (mix->nodes[i]));
     return object;
 }
 
@@ -272,7 +273,7 @@ static void print_answer (const struct study *study, FILE *out)
         if (answer->nodes[i] > 0) {
             fprintf (out, "%s%d node%s of %d %s", separator, answer->nodes[i],
                      answer->nodes[i] == 1 ? "" : "s", study->groups[i].slots_per_node,
-                     study->groups[i].type);
+                     study->groups[i].name);
             separator = ", ";
         }
     fprintf (out, "; %.2f per hour, under policy %s.\n", answer->per_hour,
@@ -288,7 +289,7 @@ static int print_table (const struct study *study, FILE *out, struct pollux_erro
     const char *titles[NODE_GROUPS_LIMIT + sizeof (others) / sizeof (others[0])];
     size_t count = 0;
     for (int i = 0; i < study->type_count; i++) {
-        snprintf (names[i], TITLE_SIZE, "%s x%d", study->groups[i].type,
+        snprintf (names[i], TITLE_SIZE, "%s x%d", study->groups[i].name,
                   study->groups[i].slots_per_node);
         titles[count++] = names[i];
     }
@@ -323,7 +324,7 @@ static int print_table (const struct study *study, FILE *out, struct pollux_erro
 static bool has_group (const struct sim_config *config, const char *type)
 {
     for (int i = 0; i < config->group_count; i++)
-        if (strcmp (config->groups[i].type, type) == 0)
+        if (strcmp (config->groups[i].name, type) == 0)
             return true;
     return false;
 }
@@ -340,15 +341,18 @@ static int order_prices (struct capacity_request *request, struct pollux_error *
                          request->prices[i].type);
     for (int i = 0; i < config->group_count; i++) {
         bool found = request->price_count == 0;
-        ordered[i].price = request->price;
-        memcpy (ordered[i].type, config->groups[i].type, NAME_SIZE);
+        const struct node_group *group = &config->groups[i];
+        ordered[i].price = !request->has_price && group->price_per_node_hour > 0
+                               ? group->price_per_node_hour / group->slots_per_node
+                               : request->price;
+        memcpy (ordered[i].type, config->groups[i].name, NAME_SIZE);
         for (int j = 0; j < request->price_count; j++)
-            if (strcmp (request->prices[j].type, config->groups[i].type) == 0) {
+            if (strcmp (request->prices[j].type, config->groups[i].name) == 0) {
                 ordered[i].price = request->prices[j].price;
                 found = true;
             }
         if (!found)
-            return fail (err, -EINVAL, "--price: none for type %s", config->groups[i].type);
+            return fail (err, -EINVAL, "--price: none for type %s", config->groups[i].name);
     }
     memcpy (request->prices, ordered, (size_t)config->group_count * sizeof (ordered[0]));
     request->price_count = config->group_count;

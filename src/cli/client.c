@@ -307,7 +307,7 @@ static int fail_refused (struct client *client, long status, struct pollux_error
     if (status == 401 && !client->access.token[0] && !is_signed)
         fail (err, rc, "the daemon requires a token: %s", client->access.no_token);
     else if (status == 401 && !is_signed)
-        fail (err, rc, "the daemon does not know this token: %s", sentence ? sentence : "HTTP 401");
+        fail (err, rc, "the daemon refuses this token: %s", sentence ? sentence : "HTTP 401");
     else if (sentence)
         fail (err, rc, "%s", sentence);
     else

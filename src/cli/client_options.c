@@ -20,13 +20,16 @@ int client_options_take (struct client_options *ret, const struct options *optio
     return id < 0 ? id : 0;
 }
 
+static int take (void *ret, int id, const struct options *options, struct pollux_error *err)
+{
+    (void)err;
+    return client_options_take (ret, options, id);
+}
+
 int client_options_parse (struct options *options, struct client_options *ret,
                           struct pollux_error *err)
 {
-    int id, rc = 0;
-    while (rc == 0 && (id = options_next (options, err)) != 0)
-        rc = client_options_take (ret, options, id);
-    return rc;
+    return options_each (options, take, ret, err);
 }
 
 int client_options_no_operand (const struct options *options, struct pollux_error *err)

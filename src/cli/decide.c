@@ -44,9 +44,9 @@ struct decide_arguments {
 
 /* ---- Arguments ---------------------------------------------------------------------------- */
 
-static int take (struct decide_arguments *ret, int id, const struct options *options,
-                 struct pollux_error *err)
+static int take (void *self, int id, const struct options *options, struct pollux_error *err)
 {
+    struct decide_arguments *ret = self;
     switch (id) {
     case DECIDE_POLICY:
         return policy_find (options->argument, &ret->policy, err);
@@ -68,9 +68,7 @@ static int take (struct decide_arguments *ret, int id, const struct options *opt
 static int parse (struct options *options, struct decide_arguments *ret, struct pollux_error *err)
 {
     struct decide_arguments arguments = {.policy = policies[0]};
-    int id, rc = 0;
-    while (rc == 0 && (id = options_next (options, err)) != 0)
-        rc = id < 0 ? id : take (&arguments, id, options, err);
+    int rc = options_each (options, take, &arguments, err);
     if (rc == 0)
         rc = options_operand (options, &arguments.path, err);
     if (rc == 0 && arguments.policy->oracle)
@@ -103,7 +101,8 @@ static int find_batches (struct decision *decision, struct pollux_error *err)
     struct type_ratios ratios;
     int rc = 0;
     decision->batches = calloc ((size_t)view->job_count + 1, sizeof (decision->batches[0]));
-    if (!decision->batches || pools_make (view->nodes, view->node_count, &arena, &pools) < 0 ||
+    if (!decision->batches ||
+        pools_make_by_type (view->nodes, view->node_count, &arena, &pools) < 0 ||
         type_ratios_make (view, &pools, &arena, &ratios) < 0)
         rc = fail (err, -ENOMEM, "no memory for the batches of %d jobs", view->job_count);
     for (int i = 0; i < view->job_count && rc == 0; i++) {
@@ -250,8 +249,7 @@ const struct command decide_command = {
         "fitness, a bound that no plan exceeds, and the price of a GPU.  The same problem gives "
         "the\n"
         "same plan.  The format of problems is in pollux-decide(1); - is the standard input.",
-    .options = decide_options,
-    .option_count = sizeof (decide_options) / sizeof (decide_options[0]),
+    COMMAND_OPTIONS (decide_options),
     .more_help = policy_options_help,
     .run = run,
 };

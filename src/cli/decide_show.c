@@ -59,7 +59,7 @@ static int print_plan (const struct decision *decision, struct terminal terminal
 {
     static const char *const titles[] = {"<",       "<job", "GPUs", "before",
                                          "speedup", "m",    "s",    "<placement"};
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     for (int i = 0; i < decision->view->job_count; i++) {
         const struct job *job = decision->view->jobs[i];
         struct placement next = plan_placement (&decision->plan, i);
@@ -131,7 +131,7 @@ static int print_explanations (const struct decision *decision,
 {
     static const char *const titles[] = {"<job",    "GPUs",  "more",    "speedup",
                                          "fitness", "fewer", "speedup", "fitness"};
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     for (int i = 0; i < count; i++) {
         const struct explanation *all = &explanations[i];
         double now = decision->plan.speedups[all->index];

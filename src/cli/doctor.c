@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/utf8.h"
 #include "cli/client_options.h"
 #include "cli/json_output.h"
+#include "daemon/stop_signals.h"
 
 /* ---- Reports ------------------------------------------------------------------------------ */
 
@@ -214,13 +214,7 @@ static int parse (struct options *options, struct doctor *ret, bool *ret_json,
 
 static int doctor_open (struct doctor *doctor, struct pollux_error *err)
 {
-    sigset_t signals;
-    sigemptyset (&signals);
-    sigaddset (&signals, SIGINT);
-    sigaddset (&signals, SIGTERM);
-    sigaddset (&signals, SIGHUP);
-    sigprocmask (SIG_BLOCK, &signals, NULL);
-    doctor->signals = signalfd (-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    doctor->signals = stop_signals_open ();
     if (doctor->signals < 0)
         return fail (err, -EIO, "cannot watch signals: %s", strerror (errno));
     ssize_t length = readlink ("/proc/self/exe", doctor->program, sizeof (doctor->program) - 1);
@@ -298,7 +292,6 @@ const struct command doctor_command = {
         "Slurm its commands, settings, nodes and munge, and with a small job on a node the time\n"
         "until it runs, the shared directory, the clock and the way to polluxd.  Prints a line\n"
         "for each, with a repair if something is wrong.  Exit status 1: there is a problem.",
-    .options = doctor_options,
-    .option_count = sizeof (doctor_options) / sizeof (doctor_options[0]),
+    COMMAND_OPTIONS (doctor_options),
     .run = run,
 };

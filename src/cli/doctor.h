@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "backend/slurm/command_set.h"
+#include "backend/command_set.h"
 #include "backend/slurm/nodes.h"
 #include "cli/client.h"
 #include "cli/progress_line.h"

@@ -192,7 +192,6 @@ const struct command events_command = {
     .description =
         "Prints the events of the daemon's journal: number, time, type, job, contents.\n"
         "With --follow it keeps printing new events, also after a restart of the daemon.",
-    .options = events_options,
-    .option_count = sizeof (events_options) / sizeof (events_options[0]),
+    COMMAND_OPTIONS (events_options),
     .run = run,
 };

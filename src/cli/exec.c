@@ -319,7 +319,6 @@ const struct command exec_command = {
         "file.\n"
         "SIGTERM stops the replica, a second one kills it.  Exits with the replica's status.\n"
         "With --share: several ranks, whose descriptions are DIR/RANK.json.",
-    .options = exec_options,
-    .option_count = sizeof (exec_options) / sizeof (exec_options[0]),
+    COMMAND_OPTIONS (exec_options),
     .run = run,
 };

@@ -82,11 +82,11 @@ static void add_row (struct table *table, const char *label, const json_t *point
            fitness = answer_number (point, "fitness") / answer_number (explanation, "fitness");
     bool now = point == current;
     table_cell (table, "%s", label);
-    table_cell (table, "%s", answer_count (answer_number (point, "replicas")).text);
+    answer_cell (table, point, "replicas", answer_count);
     table_cell (table, "%s", answer_batch (point).text);
-    table_cell (table, "%s", answer_rate (answer_number (point, "goodput")).text);
+    answer_cell (table, point, "goodput", answer_rate);
     table_cell (table, "%s", now ? "-" : change_text (factor, 1).text);
-    table_cell (table, "%s", answer_duration (answer_number (point, "eta_s")).text);
+    answer_cell (table, point, "eta_s", answer_duration);
     table_cell (table, "%s", now ? "-" : change_text (fitness, 1).text);
     table_cell (table, "%s", now ? "-" : others_of (point).text);
 }
@@ -99,7 +99,7 @@ static int print_changes (const json_t *explanation, struct terminal terminal, F
     const json_t *current = json_object_get (explanation, "current"),
                  *more = json_object_get (explanation, "one_more"),
                  *less = json_object_get (explanation, "one_less");
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     if (!json_is_object (current))
         return 0;
     if (answer_true (less, "possible"))
@@ -152,12 +152,8 @@ static int print_explanation (const json_t *explanation, FILE *out, struct pollu
     return rc < 0 ? rc : print_curve (explanation, terminal, out, err);
 }
 
-static int run (struct options *options, FILE *out, struct pollux_error *err)
-{
-    static const struct simple_request request = {
-        .before = "/v1/jobs/", .after = "/explain", .print = print_explanation};
-    return simple_request_send (&request, options, out, err);
-}
+static const struct simple_request explain_request = {
+    .before = "/v1/jobs/", .after = "/explain", .print = print_explanation};
 
 const struct command explain_command = {
     .name = "explain",
@@ -168,7 +164,7 @@ const struct command explain_command = {
                    "and for the other jobs, the price of a slot in this round, which limits hold "
                    "it and what it\n"
                    "waits for; and draws its goodput on other numbers of replicas.",
-    .options = explain_options,
-    .option_count = sizeof (explain_options) / sizeof (explain_options[0]),
-    .run = run,
+    COMMAND_OPTIONS (explain_options),
+    .run = simple_request_run,
+    .subject = &explain_request,
 };

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "cli/command.h"
+#include "cli/text_output.h"
 #include "sim/profile.h"
 #include "sim/journal_profile.h"
 #include "sim/workload.h"
@@ -64,7 +65,7 @@ static int read_journal (const char *path, struct journal_contents *contents,
         return code;
     struct source source = store_source (store);
     struct event event;
-    code = store_restore (store, &contents->cluster, NULL, err);
+    code = store_restore (store, &contents->cluster, NULL, NULL, err);
     if (code == 0)
         code = journal_profile_begin (&contents->recorded, &contents->cluster, err);
     contents->from_us = contents->cluster.now_us;
@@ -193,6 +194,8 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     struct journal_contents contents = {0};
     struct profiles profiles = {0};
     int code = parse (options, &request, err);
+    if (code == 0 && request.workload)
+        code = output_check (request.workload, NULL, 0, err);
     if (code == 0)
         code = read_journal (request.path, &contents, err);
     if (code == 0)
@@ -220,7 +223,6 @@ const struct command extract_command = {
         "for --profiles of pollux sim: each with its last fitted model, its gradient noise,\n"
         "its limits and its total work.  With --workload it also writes their submissions, and\n"
         "prints the command that simulates them.  Jobs without these reports are left out.",
-    .options = option_rows,
-    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    COMMAND_OPTIONS (option_rows),
     .run = run,
 };

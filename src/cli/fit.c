@@ -130,7 +130,7 @@ static int print_parameters (const struct pollux_model *model, struct evidence e
         {"beta_node", model->beta_node, "s/replica", evidence.beta_node},
         {"gamma", model->gamma, "", evidence.gamma},
     };
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         table_cell (&table, "%s", rows[i].name);
         table_cell (&table, "%.6g", rows[i].value);
@@ -183,7 +183,7 @@ static int print_samples (const struct csv *csv, const struct pollux_sample *sam
     for (size_t i = 0; i < count; i++)
         largest = fmax (largest, samples[predictions[i].row].step_s);
     int decimals = table_decimals (largest, 5);
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     for (size_t i = 0; i < count; i++) {
         const struct prediction *p = &predictions[i];
         const struct pollux_sample *sample = &samples[p->row];
@@ -344,7 +344,6 @@ const struct command fit_command = {
         "\n"
         "With --json the result is a job object; what measurements of time cannot tell of the\n"
         "job, the other options add.",
-    .options = fit_options,
-    .option_count = sizeof (fit_options) / sizeof (fit_options[0]),
+    COMMAND_OPTIONS (fit_options),
     .run = run,
 };

@@ -48,9 +48,9 @@ struct goodput_arguments {
 
 /* ---- Arguments ---------------------------------------------------------------------------- */
 
-static int take (struct goodput_arguments *ret, int id, const struct options *options,
-                 struct pollux_error *err)
+static int take (void *self, int id, const struct options *options, struct pollux_error *err)
 {
+    struct goodput_arguments *ret = self;
     int64_t number = 0;
     size_t choice = 0;
     int code;
@@ -87,9 +87,7 @@ static int parse (struct options *options, struct goodput_arguments *ret, struct
 {
     struct goodput_arguments arguments = {
         .nodes = 16, .slots_per_node = 4, .search = POLLUX_EXACT, .job = job_options_start ()};
-    int id, code = 0;
-    while (code == 0 && (id = options_next (options, err)) != 0)
-        code = id < 0 ? id : take (&arguments, id, options, err);
+    int code = options_each (options, take, &arguments, err);
     if (code == 0)
         code = options_operand (options, &arguments.path, err);
     if (code < 0)
@@ -283,7 +281,7 @@ static int print_table (const struct curves *curves, int most, bool all, struct 
         largest = fmax (largest, k < curves->many_count ? curves->many[k].throughput : 0);
     }
     int decimals = table_decimals (largest, 5);
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     for (int k = 1; k <= most; k++) {
         if (!all && !has_row (k, most))
             continue;
@@ -429,7 +427,6 @@ const struct command goodput_command = {
         "\n"
         "MODEL.json (- for the standard input) is a job object, as pollux fit --json prints it.\n"
         "Options give the fields that it lacks, and override the others.",
-    .options = goodput_options,
-    .option_count = sizeof (goodput_options) / sizeof (goodput_options[0]),
+    COMMAND_OPTIONS (goodput_options),
     .run = run,
 };

@@ -79,13 +79,13 @@ int job_list_get (struct client *client, const struct job_list_filter *filter, j
     return rc;
 }
 
-int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
+int job_list_print (const json_t *jobs, bool cost, struct terminal terminal, FILE *out,
                     struct pollux_error *err)
 {
-    static const char *const titles[] = {"<job",     "<phase",   "replicas",   "limits",
-                                         "batch",    "goodput",  "efficiency", "ETA",
-                                         "restarts", "failures", "age",        "<owner"};
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    static const char *const titles[] = {
+        "<job", "<phase",   "replicas", "limits", "batch",  "goodput", "efficiency",
+        "ETA",  "restarts", "failures", "age",    "<owner", "cost"};
+    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]) - !cost);
     json_t *job;
     size_t i;
     if (json_array_size (jobs) == 0) {
@@ -96,16 +96,18 @@ int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
     {
         table_cell (&table, "%s", answer_text (job, "name"));
         table_cell (&table, "%s", answer_text (job, "phase"));
-        table_cell (&table, "%s", answer_count (answer_number (job, "replicas")).text);
+        answer_cell (&table, job, "replicas", answer_count);
         table_cell (&table, "%s", answer_limits (job).text);
         table_cell (&table, "%s", answer_batch (job).text);
-        table_cell (&table, "%s", answer_rate (answer_number (job, "goodput")).text);
-        table_cell (&table, "%s", answer_share (answer_number (job, "efficiency")).text);
-        table_cell (&table, "%s", answer_duration (answer_number (job, "eta_s")).text);
-        table_cell (&table, "%s", answer_count (answer_number (job, "restarts")).text);
-        table_cell (&table, "%s", answer_count (answer_number (job, "failures")).text);
-        table_cell (&table, "%s", answer_duration (answer_number (job, "age_s")).text);
+        answer_cell (&table, job, "goodput", answer_rate);
+        answer_cell (&table, job, "efficiency", answer_share);
+        answer_cell (&table, job, "eta_s", answer_duration);
+        answer_cell (&table, job, "restarts", answer_count);
+        answer_cell (&table, job, "failures", answer_count);
+        answer_cell (&table, job, "age_s", answer_duration);
         table_cell (&table, "%s", answer_or_dash (answer_text (job, "owner")).text);
+        if (cost)
+            table_cell (&table, "%s", answer_money (answer_number (job, "cost")).text);
     }
     return table_end (&table, terminal, out, err);
 }

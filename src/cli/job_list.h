@@ -17,8 +17,9 @@ struct job_list_filter {
 int job_list_get (struct client *client, const struct job_list_filter *filter, json_t **ret,
                   struct pollux_error *err);
 
-/* Print a table of jobs (disarmed, see answer_text.h), or a sentence if there are none. */
-int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
+/* Print a table of jobs (disarmed, see answer_text.h), or a sentence if there are none.  cost: with what their slots
+ * have cost. */
+int job_list_print (const json_t *jobs, bool cost, struct terminal terminal, FILE *out,
                     struct pollux_error *err);
 
 #endif

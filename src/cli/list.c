@@ -15,13 +15,14 @@
 #include "cli/client_options.h"
 #include "cli/job_list.h"
 
-enum { LIST_PHASE = CLIENT_OPTION_NEXT, LIST_OWNER, LIST_ALL, LIST_WATCH, LIST_QUIET };
+enum { LIST_PHASE = CLIENT_OPTION_NEXT, LIST_OWNER, LIST_ALL, LIST_WATCH, LIST_QUIET, LIST_COST };
 
 static const struct command_option list_options[] = {
     {"phase", "PHASE,...", LIST_PHASE, "only pending, running, cancelling, finished, failed ..."},
     {"owner", "NAME", LIST_OWNER, "only jobs of this owner"},
     {"all", NULL, LIST_ALL, "also jobs that ended more than an hour ago"},
     {"watch", "[SECONDS]", LIST_WATCH, "print repeatedly (every 2 seconds)"},
+    {"cost", NULL, LIST_COST, "also what the jobs' slots have cost so far"},
     {"quiet", NULL, LIST_QUIET, "print the names only, one per line"},
     CLIENT_OPTION_ROWS,
 };
@@ -33,7 +34,7 @@ static const struct command_option list_options[] = {
 struct list_request {
     struct client_options client;
     struct job_list_filter filter;
-    bool all, quiet;
+    bool all, quiet, cost;
     double watch_s; /* 0: once */
 };
 
@@ -72,33 +73,34 @@ static int parse_seconds (const struct options *options, double *ret, struct pol
     return 0;
 }
 
+static int take (void *self, int id, const struct options *options, struct pollux_error *err)
+{
+    struct list_request *ret = self;
+    ret->all |= id == LIST_ALL;
+    ret->quiet |= id == LIST_QUIET;
+    switch (id) {
+    case LIST_COST:
+        ret->cost = true;
+        return 0;
+    case LIST_PHASE:
+        ret->filter.phase = options->argument;
+        return check_phases (options->argument, err);
+    case LIST_OWNER:
+        ret->filter.owner = options->argument;
+        return 0;
+    case LIST_WATCH:
+        ret->watch_s = 2;
+        return options->argument
+                   ? options_double (options, WATCH_LEAST, WATCH_MOST, &ret->watch_s, err)
+                   : 0;
+    default:
+        return client_options_take (&ret->client, options, id);
+    }
+}
+
 static int parse (struct options *options, struct list_request *ret, struct pollux_error *err)
 {
-    int id, rc = 0;
-    while (rc == 0 && (id = options_next (options, err)) != 0) {
-        switch (id) {
-        case LIST_PHASE:
-            ret->filter.phase = options->argument;
-            rc = check_phases (options->argument, err);
-            break;
-        case LIST_OWNER:
-            ret->filter.owner = options->argument;
-            break;
-        case LIST_ALL:
-            ret->all = true;
-            break;
-        case LIST_QUIET:
-            ret->quiet = true;
-            break;
-        case LIST_WATCH:
-            ret->watch_s = 2;
-            if (options->argument)
-                rc = options_double (options, WATCH_LEAST, WATCH_MOST, &ret->watch_s, err);
-            break;
-        default:
-            rc = client_options_take (&ret->client, options, id);
-        }
-    }
+    int rc = options_each (options, take, ret, err);
     ret->filter.recent = !ret->all && !ret->filter.phase;
     if (rc == 0 && ret->watch_s > 0)
         return parse_seconds (options, &ret->watch_s, err);
@@ -114,7 +116,7 @@ static int print (const struct list_request *request, json_t *jobs, FILE *out,
         return answer_json (json_pack ("{s:O}", "jobs", jobs), out, err);
     int rc = answer_disarm (jobs, err);
     if (rc < 0 || !request->quiet)
-        return rc < 0 ? rc : job_list_print (jobs, terminal_of (out), out, err);
+        return rc < 0 ? rc : job_list_print (jobs, request->cost, terminal_of (out), out, err);
     json_array_foreach (jobs, i, job)
     {
         fprintf (out, "%s\n", answer_text (job, "name"));
@@ -193,7 +195,6 @@ const struct command list_command = {
                    "last hour.  Limits are the fewest and the most replicas; the batch is that of "
                    "all replicas;\n"
                    "goodput is in useful samples per second.  What is not known is a dash.",
-    .options = list_options,
-    .option_count = sizeof (list_options) / sizeof (list_options[0]),
+    COMMAND_OPTIONS (list_options),
     .run = run,
 };

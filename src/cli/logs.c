@@ -44,33 +44,27 @@ static int parse_generation (const struct options *options, int64_t *ret, struct
                : options_int64 (options, 1, INT32_MAX, ret, err);
 }
 
+static int take_option (void *self, int id, const struct options *options, struct pollux_error *err)
+{
+    struct logs_request *ret = self;
+    ret->follow |= id == LOGS_FOLLOW;
+    ret->raw |= id == LOGS_RAW;
+    ret->all |= id == LOGS_ALL;
+    switch (id) {
+    case LOGS_RANK:
+        return options_int64 (options, 0, POLLUX_REPLICAS_LIMIT - 1, &ret->rank, err);
+    case LOGS_GENERATION:
+        return parse_generation (options, &ret->generation, err);
+    case LOGS_TAIL:
+        return options_int64 (options, 0, 1000000, &ret->tail, err);
+    default:
+        return client_options_take (&ret->client, options, id);
+    }
+}
+
 static int parse (struct options *options, struct logs_request *ret, struct pollux_error *err)
 {
-    int id, rc = 0;
-    while (rc == 0 && (id = options_next (options, err)) != 0) {
-        switch (id) {
-        case LOGS_FOLLOW:
-            ret->follow = true;
-            break;
-        case LOGS_RAW:
-            ret->raw = true;
-            break;
-        case LOGS_RANK:
-            rc = options_int64 (options, 0, POLLUX_REPLICAS_LIMIT - 1, &ret->rank, err);
-            break;
-        case LOGS_GENERATION:
-            rc = parse_generation (options, &ret->generation, err);
-            break;
-        case LOGS_ALL:
-            ret->all = true;
-            break;
-        case LOGS_TAIL:
-            rc = options_int64 (options, 0, 1000000, &ret->tail, err);
-            break;
-        default:
-            rc = client_options_take (&ret->client, options, id);
-        }
-    }
+    int rc = options_each (options, take_option, ret, err);
     if (rc == 0 && ret->all && ret->generation > 0)
         rc = fail (err, -EINVAL, "--all and --generation: give one of them");
     return rc < 0 ? rc : options_operand (options, &ret->name, err);
@@ -98,6 +92,20 @@ static int take (void *self, const char *bytes, size_t length, struct pollux_err
     return 0;
 }
 
+/* A stream that breaks off gives no reason.  A daemon that answers tells it, if it refuses the token now: it has
+ * expired or was revoked. */
+static int explain_end (struct client *client, int code, struct pollux_error *err)
+{
+    struct pollux_error refusal;
+    json_t *status = NULL;
+    int rc = client_get (client, "/v1/status", &status, &refusal);
+    json_decref (status);
+    if (rc != -EREMOTEIO)
+        return code;
+    *err = refusal;
+    return rc;
+}
+
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct logs_request request = {.tail = -1};
@@ -110,6 +118,8 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
         rc = client_stream (client, path_of (&request).text,
                             (struct client_sink){.take = take, .self = &print}, err);
         safe_print_end (&print);
+        if (rc == -EHOSTUNREACH && request.follow)
+            rc = explain_end (client, rc, err);
     }
     client_close (client);
     return rc;
@@ -124,7 +134,6 @@ const struct command logs_command = {
         "earlier one, or of all that are kept.  On a terminal control characters are shown as "
         "question\n"
         "marks.",
-    .options = logs_options,
-    .option_count = sizeof (logs_options) / sizeof (logs_options[0]),
+    COMMAND_OPTIONS (logs_options),
     .run = run,
 };

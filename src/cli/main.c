@@ -15,12 +15,12 @@
 #include "base/options.h"
 
 static const struct command *const commands[] = {
-    &submit_command,      &list_command,     &top_command,      &show_command,    &logs_command,
-    &explain_command,     &cancel_command,   &scale_command,    &nodes_command,   &drain_command,
-    &resume_command,      &events_command,   &status_command,   &doctor_command,  &token_command,
-    &fit_command,         &goodput_command,  &decide_command,   &sim_command,     &replay_command,
-    &capacity_command,    &workload_command, &profiles_command, &extract_command, &exec_command,
-    &slurm_pilot_command,
+    &submit_command,   &list_command,     &top_command,     &show_command,    &logs_command,
+    &explain_command,  &cancel_command,   &scale_command,   &nodes_command,   &drain_command,
+    &resume_command,   &groups_command,   &cost_command,    &events_command,  &status_command,
+    &doctor_command,   &token_command,    &fit_command,     &goodput_command, &decide_command,
+    &sim_command,      &replay_command,   &view_command,    &report_command,  &capacity_command,
+    &workload_command, &profiles_command, &extract_command, &exec_command,    &slurm_pilot_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
 

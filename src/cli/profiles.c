@@ -112,7 +112,6 @@ const struct command profiles_command = {
         "ones, or with --traces made from measurements: the throughput model is fitted to the "
         "step\n"
         "times, and the gradient noise is described by a few knots.  Names select applications.",
-    .options = option_rows,
-    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    COMMAND_OPTIONS (option_rows),
     .run = run,
 };

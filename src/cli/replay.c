@@ -35,18 +35,17 @@ struct replay_request {
     bool json;
 };
 
+static int take (void *self, int id, const struct options *options, struct pollux_error *err)
+{
+    struct replay_request *request = self;
+    request->json |= id == REPLAY_JSON;
+    return id == REPLAY_TOLERANCE ? options_double (options, 0, 1, &request->tolerance, err) : 0;
+}
+
 static int parse (struct options *options, struct replay_request *ret, struct pollux_error *err)
 {
     struct replay_request request = {0};
-    int id, rc = 0;
-    while (rc == 0 && (id = options_next (options, err)) != 0) {
-        if (id == REPLAY_TOLERANCE)
-            rc = options_double (options, 0, 1, &request.tolerance, err);
-        else if (id == REPLAY_JSON)
-            request.json = true;
-        else
-            rc = id;
-    }
+    int rc = options_each (options, take, &request, err);
     if (rc == 0)
         rc = options_operand (options, &request.path, err);
     if (rc == 0)
@@ -75,7 +74,7 @@ static int replay_all (const char *path, struct store *store, struct replay *rep
     struct progress_line progress = progress_line_start ();
     struct source source = store_source (store);
     struct event event;
-    int rc = store_restore (store, &replay->cluster, NULL, err);
+    int rc = store_restore (store, &replay->cluster, NULL, NULL, err);
     way->from_us = replay->cluster.now_us;
     while (rc == 0 && (rc = source.next (source.self, &replay->cluster, &event, err)) == 1) {
         struct pollux_error why;
@@ -229,7 +228,6 @@ const struct command replay_command = {
         "first difference is printed: the round, the job, what was recorded and what is decided\n"
         "now.  With the same software on the same machine there is none; on another machine\n"
         "numbers such as the fitness may differ in the last digits.\n",
-    .options = replay_options,
-    .option_count = sizeof (replay_options) / sizeof (replay_options[0]),
+    COMMAND_OPTIONS (replay_options),
     .run = replay_command_run,
 };

@@ -95,7 +95,6 @@ const struct command scale_command = {
     .description = "Sets the fewest and the most replicas of a job, or its weight; the others stay "
                    "as they are.\n"
                    "The next round decides with them.",
-    .options = scale_options,
-    .option_count = sizeof (scale_options) / sizeof (scale_options[0]),
+    COMMAND_OPTIONS (scale_options),
     .run = run,
 };

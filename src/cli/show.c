@@ -171,6 +171,17 @@ static void print_times (const json_t *job, FILE *out)
              answer_count (answer_number (job, "max_failures")).text);
 }
 
+/* Nothing without prices. */
+static void print_cost (const json_t *job, FILE *out)
+{
+    double cost = answer_number (job, "cost"), price = answer_number (job, "price_per_hour");
+    if (price > 0)
+        fprintf (out, "%-12s %s so far, %s per hour now\n", "cost", answer_money (cost).text,
+                 answer_money (price).text);
+    else if (cost > 0)
+        line (out, "cost", answer_money (cost).text);
+}
+
 static void print_launch (const json_t *job, FILE *out)
 {
     print_command (json_object_get (job, "command"), out);
@@ -218,17 +229,14 @@ static int print_job (const json_t *job, FILE *out, struct pollux_error *err)
     print_application (job, out);
     print_training (job, out);
     print_times (job, out);
+    print_cost (job, out);
     print_launch (job, out);
     print_last_lines (job, out);
     return 0;
 }
 
-static int run (struct options *options, FILE *out, struct pollux_error *err)
-{
-    static const struct simple_request request = {
-        .before = "/v1/jobs/", .after = "", .print = print_job};
-    return simple_request_send (&request, options, out, err);
-}
+static const struct simple_request show_request = {
+    .before = "/v1/jobs/", .after = "", .print = print_job};
 
 const struct command show_command = {
     .name = "show",
@@ -237,7 +245,7 @@ const struct command show_command = {
     .description =
         "Prints a job's specification, placement and training; the reason if it waits, and its\n"
         "last lines if it has failed.",
-    .options = show_options,
-    .option_count = sizeof (show_options) / sizeof (show_options[0]),
-    .run = run,
+    COMMAND_OPTIONS (show_options),
+    .run = simple_request_run,
+    .subject = &show_request,
 };

@@ -8,13 +8,17 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/policy_options_help.h"
+#include "cli/report_file.h"
 #include "cli/sim_options.h"
+#include "cli/sim_record.h"
 #include "cli/sim_report.h"
+#include "cli/sim_variants.h"
 #include "cli/simulations.h"
+#include "cli/text_output.h"
 #include "policy/policy_options.h"
-#include "store/store.h"
 
 /* Each is a row of the table. */
 enum { POLICIES_LIMIT = 64 };
@@ -23,6 +27,7 @@ enum {
     OPTION_POLICY = SIM_OPTION_NEXT,
     OPTION_THREADS,
     OPTION_RECORD,
+    OPTION_REPORT,
     OPTION_JSON,
     OPTION_NO_TIMES
 };
@@ -33,7 +38,10 @@ static const struct command_option option_rows[] = {
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
     {"json", "FILE", OPTION_JSON, "write all results as JSON; -: standard output"},
-    {"record", "FILE.db", OPTION_RECORD, "write the journal of one simulation, for pollux replay"},
+    {"record", "DIR|FILE.db", OPTION_RECORD,
+     "write the journals, for pollux view, report and replay"},
+    {"report", "FILE.html", OPTION_REPORT,
+     "write a report as pollux report does; -: standard output"},
     {"no-times", NULL, OPTION_NO_TIMES, "leave decide times of the real clock out of the JSON"},
 };
 
@@ -42,7 +50,8 @@ struct request {
     const struct policy *policies[POLICIES_LIMIT];
     int policy_count;
     int64_t threads;
-    const char *json, *record;
+    const char *json, *record, *report;
+    const char *command; /* this command line */
     bool no_times;
 };
 
@@ -86,6 +95,9 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
         case OPTION_RECORD:
             request.record = options->argument;
             break;
+        case OPTION_REPORT:
+            request.report = options->argument;
+            break;
         case OPTION_NO_TIMES:
             request.no_times = true;
             break;
@@ -101,53 +113,57 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
         rc = policy_settings_check (&request.sim.config.settings, request.policies,
                                     request.policy_count, err);
     if (id == 0 && rc == 0)
+        rc = sim_options_check (&request.sim, err);
+    if (id == 0 && rc == 0)
         *ret = request;
     return rc < 0 ? rc : id;
 }
 
-static int run_tasks (const struct request *request, struct simulations *simulations,
-                      struct pollux_error *err)
+static bool is_stdout (const char *path)
 {
-    struct store *record = NULL;
-    if (request->record && simulations->count != 1)
-        return fail (err, -EINVAL, "--record takes one workload and one policy, not %d simulations",
-                     simulations->count);
-    if (request->record) {
-        int rc = store_open (request->record, STORE_RECORD, &record, err);
-        if (rc < 0)
-            return rc;
-        simulations->tasks[0].config.journal = store_journal (record);
-    }
-    int rc = simulations_run (simulations, (int)request->threads, err);
-    int closed = store_close (record, rc == 0 ? err : NULL);
-    return rc == 0 ? closed : rc;
+    return path && strcmp (path, "-") == 0;
 }
 
-static int print_results (const struct request *request, const struct sim_report *report, FILE *out,
-                          struct pollux_error *err)
+static int print_results (const struct request *request, const struct sim_report *report,
+                          const struct sim_record *record, FILE *out, struct pollux_error *err)
 {
     int rc = 0;
     if (request->json)
         rc = output_json_file (sim_report_json (report, !request->no_times), request->json, out,
                                err);
-    if (rc == 0 && !(request->json && strcmp (request->json, "-") == 0))
+    if (rc == 0 && request->report)
+        rc = report_write (sim_record_outcomes (record),
+                           report->variant_count * report->inputs->count, request->command,
+                           request->report, out, err);
+    if (rc == 0 && !is_stdout (request->json) && !is_stdout (request->report))
         rc = sim_report_print (report, terminal_of (out), out, err);
     return rc;
 }
 
-static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
-                     struct pollux_error *err)
+static int simulate_variants (const struct request *request, const struct sim_inputs *inputs,
+                              const struct sim_variants *variants, FILE *out,
+                              struct pollux_error *err)
 {
-    const struct request *request = self;
     struct simulations simulations;
-    sim_inputs_warn (inputs, &request->sim.config, "sim");
-    int rc =
-        simulations_new (&request->sim.config, inputs, request->policy_count, &simulations, err);
+    struct sim_record *record = NULL;
+    struct sim_record_options options = {
+        .path = request->record, .outcomes = request->report, .command = request->command};
+    int rc = request->report ? report_check (variants->count * inputs->count, err) : 0;
     if (rc < 0)
         return rc;
-    for (int i = 0; i < simulations.count; i++)
-        simulations.tasks[i].policy = request->policies[i / inputs->count];
-    rc = run_tasks (request, &simulations, err);
+    rc = simulations_new (&request->sim.config, inputs, variants->count, &simulations, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < simulations.count; i++) {
+        const struct sim_variant *variant = &variants->list[i / inputs->count];
+        simulations.tasks[i].policy = variant->policy;
+        simulations.tasks[i].config = variant->config;
+        simulations.tasks[i].name = variant->name;
+    }
+    if (request->record || request->report)
+        rc = sim_record_new (&options, inputs, &simulations, &record, err);
+    if (rc == 0)
+        rc = simulations_run (&simulations, (int)request->threads, err);
     bool modelled = false;
     for (int i = 0; i < simulations.count; i++)
         modelled |= simulations.tasks[i].result.modelled;
@@ -156,23 +172,64 @@ static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
                "fitted to the application was used there\n",
                stderr);
     struct sim_report report = {.inputs = inputs,
-                                .policies = request->policies,
-                                .policy_count = request->policy_count,
+                                .variants = variants->list,
+                                .variant_count = variants->count,
                                 .agent = request->sim.config.agent,
                                 .tasks = simulations.tasks};
     if (rc == 0)
-        rc = print_results (request, &report, out, err);
+        rc = print_results (request, &report, record, out, err);
+    sim_record_free (record);
     simulations_clear (&simulations);
+    return rc;
+}
+
+static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
+                     struct pollux_error *err)
+{
+    const struct request *request = self;
+    struct sim_variants variants;
+    sim_inputs_warn (inputs, &request->sim.config, "sim");
+    int rc = sim_variants_new (&request->sim, request->policies, request->policy_count,
+                               (struct fixed_range){.halves = false}, &variants, err);
+    if (rc < 0)
+        return rc;
+    rc = simulate_variants (request, inputs, &variants, out, err);
+    sim_variants_clear (&variants);
+    return rc;
+}
+
+/* Before the simulation, which may take long. */
+static int check_outputs (struct options *options, const struct request *request,
+                          struct pollux_error *err)
+{
+    char **operands;
+    int count = options_operands (options, &operands);
+    const char *json = request->json, *report = request->report;
+    int rc = json ? output_check (json, operands, count, err) : 0;
+    if (rc == 0 && report)
+        rc = output_check (report, operands, count, err);
+    for (int i = 0; rc == 0 && report && i < 2; i++) {
+        const char *other = i == 0 ? json : request->record;
+        if (other && strcmp (other, report) == 0 && strcmp (other, "-") != 0)
+            rc = fail (err, -EINVAL, "--report: expected another name than that of %s",
+                       i == 0 ? "--json" : "--record");
+    }
     return rc;
 }
 
 static int sim_command_run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    struct request request;
-    int rc = parse (options, &request, err);
-    if (rc < 0)
-        return rc;
-    return with_sim_inputs (options, request.sim.files, simulate, &request, out, err);
+    struct request request = {0};
+    /* Before parsing, which sorts options before operands. */
+    char *command = command_line (options->argc, options->argv, RECORDING_COMMAND_LIMIT);
+    int rc = command ? parse (options, &request, err) : fail (err, -ENOMEM, "not enough memory");
+    request.command = command;
+    if (rc == 0)
+        rc = check_outputs (options, &request, err);
+    if (rc == 0)
+        rc = with_sim_inputs (options, request.sim.files, simulate, &request, out, err);
+    free (command);
+    return rc;
 }
 
 const struct command sim_command = {
@@ -185,8 +242,7 @@ const struct command sim_command = {
         "built-in workload is run. Applications come from built-in profiles unless --traces or\n"
         "--profiles names others. The same seed gives the same results with any number of\n"
         "threads.",
-    .options = option_rows,
-    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    COMMAND_OPTIONS (option_rows),
     .more_help = policy_options_help,
     .run = sim_command_run,
 };

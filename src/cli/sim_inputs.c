@@ -193,7 +193,7 @@ static bool runs_on (const struct sim_inputs *inputs, const char *type, char *ty
 void sim_inputs_warn (const struct sim_inputs *inputs, const struct sim_config *config,
                       const char *command)
 {
-    for (int i = 0; i < config->group_count; i++) {
+    for (int i = 0; sim_typed (config) && i < config->group_count; i++) {
         char types[400] = "";
         const char *type = config->groups[i].type;
         if (!runs_on (inputs, type, types, sizeof (types)))

@@ -5,6 +5,27 @@
  */
 #include "cli/sim_report.h"
 
+/* What the nodes have cost; by group the hours of its nodes. */
+static int add_cost (const struct sim_task *task, json_t *object)
+{
+    const struct sim_result *result = &task->result;
+    json_t *hours = json_object (), *jobs = json_object ();
+    int failed = !hours || !jobs;
+    for (int g = 0; g < task->config.group_count; g++)
+        failed |= json_object_set_new (hours, task->config.groups[g].name,
+                                       json_real (result->group_node_hours[g]));
+    for (int i = 0; i < result->job_count; i++)
+        failed |= json_object_set_new (jobs, task->workload->jobs[i].name,
+                                       json_real (result->jobs[i].cost));
+    failed |= json_object_set_new (object, "cost", json_real (result->cost));
+    failed |=
+        json_object_set_new (object, "cost_per_job", json_real (result->cost / result->job_count));
+    failed |= json_object_set_new (object, "node_hours", json_real (result->node_hours));
+    failed |= json_object_set_new (object, "boots", json_integer (result->boots));
+    failed |= json_object_set_new (object, "group_node_hours", hours);
+    return failed | json_object_set_new (object, "job_cost", jobs);
+}
+
 static json_t *workload_json (const struct sim_task *task, bool with_times)
 {
     const struct sim_result *result = &task->result;
@@ -22,6 +43,8 @@ static json_t *workload_json (const struct sim_task *task, bool with_times)
                    "utilisation", result->utilisation, "worst_rho", result->worst_rho, /**/
                    "unfair_fraction", result->unfair, "rounds", result->rounds,        /**/
                    "outside_measurements", (int)result->modelled, "jct", jct);
+    if (result->scaled)
+        failed |= add_cost (task, object);
     if (with_times)
         failed |=
             json_object_set_new (object, "decide_seconds",
@@ -39,7 +62,7 @@ json_t *sim_report_json (const struct sim_report *report, bool with_times)
 {
     json_t *policies_object = json_object ();
     int failed = 0;
-    for (int p = 0; p < report->policy_count; p++) {
+    for (int p = 0; p < report->variant_count; p++) {
         json_t *workloads = json_object ();
         double sum_s = 0;
         for (int w = 0; w < report->inputs->count; w++) {
@@ -49,7 +72,7 @@ json_t *sim_report_json (const struct sim_report *report, bool with_times)
                                            workload_json (task, with_times));
         }
         failed |=
-            json_object_set_new (policies_object, report->policies[p]->name,
+            json_object_set_new (policies_object, report->variants[p].name,
                                  json_pack ("{s:f, s:o}", "mean_avg_jct",
                                             sum_s / report->inputs->count, "workloads", workloads));
     }

@@ -28,10 +28,47 @@ static int take_int (const struct options *options, int most, int *ret, struct p
 /* The result of an option, or -EINVAL if it and another one describe two clusters. */
 static int exclude (const struct sim_options *options, int rc, struct pollux_error *err)
 {
-    if (rc == 0 && options->has_size && sim_typed (&options->config))
+    if (rc == 0 && options->has_size && options->config.group_count > 0)
         return fail (err, -EINVAL,
                      "--nodes and --gpus-per-node exclude --node-group and --cluster");
     return rc;
+}
+
+static int take_goal (struct sim_options *ret, const struct options *options,
+                      struct pollux_error *err)
+{
+    struct pollux_error why;
+    struct goal goal;
+    int rc = goal_parse (options->argument, &goal, &why);
+    if (rc < 0)
+        return fail (err, rc, "--goal: %s", why.text);
+    if (goal.kind == GOAL_FIXED)
+        return fail (err, -EINVAL,
+                     "--goal: fixed sizes are simulated beside every goal; expected band:LOW,HIGH, "
+                     "budget:X or cost:F");
+    if (ret->goal_count == SIM_GOALS_LIMIT)
+        return fail (err, -EINVAL, "--goal: more than %d goals", SIM_GOALS_LIMIT);
+    ret->goals[ret->goal_count++] = goal;
+    return 0;
+}
+
+int sim_options_check (const struct sim_options *options, struct pollux_error *err)
+{
+    if (options->goal_count > 0 && !options->has_file)
+        return fail (err, -EINVAL,
+                     "--goal needs groups of nodes with a minimum and a maximum: "
+                     "give --cluster FILE");
+    for (int i = 0; i <= options->goal_count; i++) {
+        struct sim_config config = options->config;
+        if (i < options->goal_count)
+            config.goal = options->goals[i];
+        int rc = options->config.group_count > 0 && (i < options->goal_count || i == 0)
+                     ? sim_check (&config, err)
+                     : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
 }
 
 int sim_options_take (struct sim_options *ret, const struct options *options, int id,
@@ -57,16 +94,19 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
         ret->has_size = true;
         return exclude (ret, take_int (options, SLOTS_LIMIT, &config->slots_per_node, err), err);
     case SIM_OPTION_GROUPS:
-        if (sim_typed (config))
+        if (config->group_count > 0)
             return fail (err, -EINVAL, "--node-group and --cluster: expected one of them, once");
         rc = wire_node_groups_parse (options->argument, config->groups, &config->group_count, &why);
         rc = rc < 0 ? fail (err, rc, "--node-group: %s", why.text) : 0;
         return exclude (ret, rc, err);
     case SIM_OPTION_CLUSTER:
-        if (sim_typed (config))
+        if (config->group_count > 0)
             return fail (err, -EINVAL, "--node-group and --cluster: expected one of them, once");
         rc = wire_node_groups_read (options->argument, config->groups, &config->group_count, err);
+        ret->has_file = true;
         return exclude (ret, rc, err);
+    case SIM_OPTION_GOAL:
+        return take_goal (ret, options, err);
     case SIM_OPTION_MAX_REPLICAS:
         return take_int (options, POLLUX_REPLICAS_LIMIT, &config->max_replicas, err);
     case SIM_OPTION_INTERVAL:

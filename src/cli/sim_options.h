@@ -7,10 +7,16 @@
 #include "cli/sim_inputs.h"
 #include "sim/sim.h"
 
+/* Goals to compare: each is a row. */
+enum { SIM_GOALS_LIMIT = 32 };
+
 struct sim_options {
     struct sim_config config;
     struct sim_input_files files;
     bool has_size; /* --nodes or --gpus-per-node was given */
+    bool has_file; /* --cluster was given */
+    struct goal goals[SIM_GOALS_LIMIT];
+    int goal_count;
 };
 
 enum sim_option_id {
@@ -20,6 +26,7 @@ enum sim_option_id {
     SIM_OPTION_SLOTS,
     SIM_OPTION_GROUPS,
     SIM_OPTION_CLUSTER,
+    SIM_OPTION_GOAL,
     SIM_OPTION_INTERVAL,
     SIM_OPTION_DELAY,
     SIM_OPTION_INTERFERENCE,
@@ -46,6 +53,8 @@ enum sim_option_id {
         {"node-group", "TYPE:NxGPUS,...", SIM_OPTION_GROUPS,                                       \
          "instead: nodes with types, such as t4:6x4,a100:2x8"},                                    \
         {"cluster", "FILE", SIM_OPTION_CLUSTER, "instead: such groups of nodes from a file"},      \
+        {"goal", "GOAL", SIM_OPTION_GOAL,                                                          \
+         "the size follows band:LOW,HIGH, budget:X or cost:F; may be repeated"},                   \
         {"interval", "SECONDS", SIM_OPTION_INTERVAL, "time between rounds (60)"},                  \
         {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "time that a restart costs a job (30)"},    \
         {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \
@@ -67,6 +76,9 @@ enum sim_option_id {
     }
 
 struct sim_options sim_options_defaults (void);
+
+/* After the last option: do they fit together?  -EINVAL. */
+int sim_options_check (const struct sim_options *options, struct pollux_error *err);
 
 /* Take the current option, whose id is one of those above. */
 int sim_options_take (struct sim_options *ret, const struct options *options, int id,

@@ -7,15 +7,16 @@
 #include <stdio.h>
 
 #include "cli/sim_inputs.h"
+#include "cli/sim_variants.h"
 #include "cli/terminal.h"
 #include "sim/parallel_runs.h"
 
-/* Every workload under every policy: the task of policy p and workload w is
- * tasks[p * workload_count + w]. */
+/* Every workload in every variant: the task of variant v and workload w is
+ * tasks[v * workload_count + w]. */
 struct sim_report {
     const struct sim_inputs *inputs;
-    const struct policy *const *policies;
-    int policy_count;
+    const struct sim_variant *variants;
+    int variant_count;
     enum job_agent_kind agent;
     const struct sim_task *tasks;
 };

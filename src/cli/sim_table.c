@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "cli/plot.h"
 #include "cli/sim_report.h"
 #include "cli/table.h"
-#include "sim/metrics.h"
 
 enum { CDF_POINTS = 101 };
 
@@ -37,6 +37,11 @@ static struct sim_result mean_result (const struct sim_report *report, int polic
         mean.utilisation += result->utilisation / n;
         mean.unfair += result->unfair / n;
         mean.decide_mean_s += result->decide_mean_s / n;
+        mean.cost += result->cost / n;
+        mean.node_hours += result->node_hours / n;
+        mean.boots += result->boots;
+        mean.scaled |= result->scaled;
+        mean.job_count += result->job_count;
         mean.worst_rho = fmax (mean.worst_rho, result->worst_rho);
     }
     return mean;
@@ -48,11 +53,11 @@ static int print_policies (const struct sim_report *report, struct terminal term
     static const char *const titles[] = {"<policy", "mean JCT",  "ratio",     "median",
                                          "p99",     "makespan",  "GPU-h/job", "restarts",
                                          "busy",    "worst rho", "unfair",    "decide"};
-    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    struct table table = TABLE_START (titles);
     double first_s = mean_result (report, 0).mean_jct_s;
-    for (int p = 0; p < report->policy_count; p++) {
+    for (int p = 0; p < report->variant_count; p++) {
         struct sim_result mean = mean_result (report, p);
-        table_cell (&table, "%s", report->policies[p]->name);
+        table_cell (&table, "%s", report->variants[p].name);
         table_cell (&table, "%.0f s", mean.mean_jct_s);
         table_cell (&table, "%.3f", mean.mean_jct_s / first_s);
         table_cell (&table, "%.0f s", mean.median_jct_s);
@@ -68,23 +73,45 @@ static int print_policies (const struct sim_report *report, struct terminal term
     return table_end (&table, terminal, out, err);
 }
 
+/* What the nodes have cost, beside the mean completion time; means over the workloads. */
+static int print_costs (const struct sim_report *report, struct terminal terminal, FILE *out,
+                        struct pollux_error *err)
+{
+    static const char *const titles[] = {"<policy",  "mean JCT", "p99",   "cost",
+                                         "cost/job", "node-h",   "boots", "busy"};
+    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    for (int p = 0; p < report->variant_count; p++) {
+        struct sim_result mean = mean_result (report, p);
+        double n = report->inputs->count;
+        table_cell (&table, "%s", report->variants[p].name);
+        table_cell (&table, "%.0f s", mean.mean_jct_s);
+        table_cell (&table, "%.0f s", mean.p99_jct_s);
+        table_cell (&table, "%.2f", mean.cost);
+        table_cell (&table, "%.3f", mean.cost * n / mean.job_count);
+        table_cell (&table, "%.1f", mean.node_hours);
+        table_cell (&table, "%.1f", mean.boots / n);
+        table_cell (&table, "%.1f %%", 100 * mean.utilisation);
+    }
+    return table_end (&table, terminal, out, err);
+}
+
 /* Mean completion times, a row per workload and a column per policy. */
 static int print_workloads (const struct sim_report *report, struct terminal terminal, FILE *out,
                             struct pollux_error *err)
 {
-    size_t columns = (size_t)report->policy_count + 2;
+    size_t columns = (size_t)report->variant_count + 2;
     const char **titles = calloc (columns, sizeof (titles[0]));
     if (!titles)
         return fail (err, -ENOMEM, "no memory for a table of %zu columns", columns);
     titles[0] = "<mean JCT of";
     titles[1] = "jobs";
-    for (int p = 0; p < report->policy_count; p++)
-        titles[p + 2] = report->policies[p]->name;
+    for (int p = 0; p < report->variant_count; p++)
+        titles[p + 2] = report->variants[p].name;
     struct table table = table_start (titles, columns);
     for (int w = 0; w < report->inputs->count; w++) {
         table_cell (&table, "%s", report->inputs->workloads[w].name);
         table_cell (&table, "%d", report->inputs->workloads[w].workload.count);
-        for (int p = 0; p < report->policy_count; p++)
+        for (int p = 0; p < report->variant_count; p++)
             table_cell (&table, "%.0f s", result_of (report, p, w)->mean_jct_s);
     }
     int rc = table_end (&table, terminal, out, err);
@@ -117,12 +144,13 @@ static int print_cdf (const struct sim_report *report, struct terminal terminal,
 {
     double hours[PLOT_SERIES_LIMIT][CDF_POINTS], share[CDF_POINTS];
     struct plot_series series[PLOT_SERIES_LIMIT];
-    int count = report->policy_count < PLOT_SERIES_LIMIT ? report->policy_count : PLOT_SERIES_LIMIT;
+    int count =
+        report->variant_count < PLOT_SERIES_LIMIT ? report->variant_count : PLOT_SERIES_LIMIT;
     for (int p = 0; p < count; p++) {
         if (sample_cdf (report, p, hours[p], share) < 0)
             return fail (err, -ENOMEM, "no memory for the drawing");
         series[p] = (struct plot_series){
-            .name = report->policies[p]->name, .x = hours[p], .y = share, .count = CDF_POINTS};
+            .name = report->variants[p].name, .x = hours[p], .y = share, .count = CDF_POINTS};
     }
     const struct plot plot = {
         .x_label = "JCT, hours (log)", .y_label = "% of jobs done within", .x_log = true};
@@ -134,6 +162,10 @@ int sim_report_print (const struct sim_report *report, struct terminal terminal,
                       struct pollux_error *err)
 {
     int rc = print_policies (report, terminal, out, err);
+    if (rc == 0 && report->tasks[0].result.scaled) {
+        fputc ('\n', out);
+        rc = print_costs (report, terminal, out, err);
+    }
     if (rc == 0)
         fprintf (out, "\nagent of the jobs: %s\n", job_agent_names[report->agent]);
     if (rc == 0 && report->inputs->count > 1) {

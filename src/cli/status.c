@@ -53,7 +53,6 @@ const struct command status_command = {
     .description =
         "Prints the daemon's version, policy and rounds, and how much of the cluster is in\n"
         "use.  Exit status 3: it cannot be reached.",
-    .options = status_options,
-    .option_count = sizeof (status_options) / sizeof (status_options[0]),
+    COMMAND_OPTIONS (status_options),
     .run = run,
 };

@@ -204,7 +204,7 @@ static void note_size (struct client *client, const json_t *job)
     double needs = answer_number (job, "min_replicas");
     if (!(needs > 1) || client_get (client, "/v1/status", &status, NULL) < 0)
         return;
-    double slots = answer_number (status, "slots");
+    double slots = answer_number (status, "most_slots");
     if (needs > slots)
         fprintf (
             stderr,
@@ -272,7 +272,6 @@ const struct command submit_command = {
         "PATH.  A command has one replica and is not moved, unless --max or --adaptive is given.\n"
         "Of this environment only the variables of --env, and a script's PYTHONPATH, are passed\n"
         "to the job.",
-    .options = submit_options,
-    .option_count = sizeof (submit_options) / sizeof (submit_options[0]),
+    COMMAND_OPTIONS (submit_options),
     .run = run,
 };

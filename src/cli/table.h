@@ -2,7 +2,7 @@
 /*
  * Aligned tables.  Cells are added row by row; the widths are computed at the end.
  *
- *     struct table table = table_start (titles, 3);
+ *     struct table table = TABLE_START (titles);
  *     table_cell (&table, "%d", nodes);                         columns times per row
  *     code = table_end (&table, terminal, out, err);
  */
@@ -26,6 +26,8 @@ struct table {
 
 /* The titles must outlive the table.  Failures are reported by table_end. */
 struct table table_start (const char *const *titles, size_t columns);
+/* A table with all titles of an array. */
+#define TABLE_START(titles) table_start ((titles), sizeof (titles) / sizeof ((titles)[0]))
 void table_cell (struct table *table, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
 

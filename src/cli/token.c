@@ -4,18 +4,21 @@
  * into a file.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/excerpt.h"
+#include "base/number.h"
 #include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/table.h"
 
-enum { TOKEN_ROLE = CLIENT_OPTION_NEXT };
+enum { TOKEN_ROLE = CLIENT_OPTION_NEXT, TOKEN_EXPIRES };
 
 static const struct command_option token_options[] = {
     {"role", "user|read-only|admin", TOKEN_ROLE, "role of a new token (user)"},
+    {"expires", "TIME", TOKEN_EXPIRES, "lifetime of a new token: 30d, 12h, 90m, 60s (unlimited)"},
     CLIENT_OPTION_ROWS,
 };
 static const char *const roles[] = {"user", "read-only", "admin"};
@@ -24,7 +27,34 @@ struct token_request {
     struct client_options client;
     size_t role;
     bool has_role;
+    int64_t expires_s; /* 0: it does not expire */
 };
+
+/* The argument of --expires: a whole number and s, m, h or d; at most ten years. */
+static int take_expiry (const struct options *options, int64_t *ret_s, struct pollux_error *err)
+{
+    static const struct {
+        char letter;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    static const int64_t most_s = INT64_C (3650) * 86400;
+    const char *text = options->argument;
+    size_t length = strlen (text);
+    char digits[12] = "";
+    int64_t count;
+    if (length >= 2 && length <= sizeof (digits)) {
+        memcpy (digits, text, length - 1);
+        for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++)
+            if (text[length - 1] == units[i].letter && number_int64 (digits, &count) == 0 &&
+                count >= 1 && count <= most_s / units[i].seconds) {
+                *ret_s = count * units[i].seconds;
+                return 0;
+            }
+    }
+    return fail (err, -EINVAL,
+                 "--expires: expected a time such as 30d, 12h, 90m or 60s, at most 3650d, got %s",
+                 quote (text).text);
+}
 
 static int parse (struct options *options, struct token_request *ret, struct pollux_error *err)
 {
@@ -33,6 +63,8 @@ static int parse (struct options *options, struct token_request *ret, struct pol
         ret->has_role |= id == TOKEN_ROLE;
         if (id == TOKEN_ROLE)
             rc = options_choice (options, roles, 3, &ret->role, err);
+        else if (id == TOKEN_EXPIRES)
+            rc = take_expiry (options, &ret->expires_s, err);
         else
             rc = client_options_take (&ret->client, options, id);
     }
@@ -47,6 +79,12 @@ static int new_token (struct client *client, const char *name, const struct toke
     if (!body)
         return fail (err, -EINVAL, "%s cannot be a token's name: it is not UTF-8",
                      quote (name).text);
+    /* Left out otherwise: an earlier polluxd refuses it. */
+    if (request->expires_s > 0 &&
+        json_object_set_new (body, "expires_s", json_integer (request->expires_s)) < 0) {
+        json_decref (body);
+        return fail (err, -ENOMEM, "not enough memory for the request");
+    }
     int rc = client_post (client, "/v1/tokens", body, &answer, err);
     json_decref (body);
     if (rc == 0 && request->client.json)
@@ -59,8 +97,8 @@ static int new_token (struct client *client, const char *name, const struct toke
 
 static int list_tokens (struct client *client, bool json, FILE *out, struct pollux_error *err)
 {
-    static const char *const titles[] = {"<name", "<role"};
-    struct table table = table_start (titles, 2);
+    static const char *const titles[] = {"<name", "<role", "<expires"};
+    struct table table = TABLE_START (titles);
     json_t *answer = NULL, *token;
     size_t i;
     int rc = client_get (client, "/v1/tokens", &answer, err);
@@ -76,6 +114,10 @@ static int list_tokens (struct client *client, bool json, FILE *out, struct poll
         {
             table_cell (&table, "%s", answer_text (token, "name"));
             table_cell (&table, "%s", answer_text (token, "role"));
+            double expires_at = answer_number (token, "expires_at");
+            table_cell (&table, "%s%s",
+                        isfinite (expires_at) ? answer_time (expires_at).text : "never",
+                        answer_true (token, "expired") ? " (expired)" : "");
         }
         rc = table_end (&table, terminal_of (out), out, err);
     }
@@ -112,8 +154,9 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
         return fail (err, -EINVAL,
                      "expected 'new NAME', 'list' or 'revoke NAME'; see 'pollux token "
                      "--help'");
-    if (request.has_role && !makes)
-        return fail (err, -EINVAL, "--role is for 'pollux token new'");
+    if ((request.has_role || request.expires_s > 0) && !makes)
+        return fail (err, -EINVAL, "%s is for 'pollux token new'",
+                     request.has_role ? "--role" : "--expires");
     rc = client_open (&request.client.server, &client, err);
     if (rc == 0 && makes)
         rc = new_token (client, words[1], &request, out, err);
@@ -133,8 +176,8 @@ const struct command token_command = {
                    "can read, and\n"
                    "name that file in POLLUX_TOKEN_FILE.  The name becomes the owner of the jobs "
                    "submitted with\n"
-                   "it.  'list' prints names and roles, 'revoke' makes a token worthless.",
-    .options = token_options,
-    .option_count = sizeof (token_options) / sizeof (token_options[0]),
+                   "it.  'list' prints names, roles and times of expiry, 'revoke' makes a token "
+                   "worthless.",
+    COMMAND_OPTIONS (token_options),
     .run = run,
 };

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "cli/answer_text.h"
 #include "cli/client_options.h"
+#include "cli/node_text.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
 
@@ -28,8 +29,8 @@ static const struct command_option top_options[] = {
 };
 
 /* The requests of one refresh, in this order. */
-enum top_request { REQUEST_STATUS, REQUEST_NODES, REQUEST_JOBS, REQUESTS };
-static const char *const request_paths[REQUESTS] = {"/v1/status", "/v1/nodes",
+enum top_request { REQUEST_STATUS, REQUEST_NODES, REQUEST_GROUPS, REQUEST_JOBS, REQUESTS };
+static const char *const request_paths[REQUESTS] = {"/v1/status", "/v1/nodes", "/v1/groups",
                                                     "/v1/jobs?phase=live&limit=250"};
 
 struct top {
@@ -58,6 +59,13 @@ static void replace (json_t **value, json_t *by)
     *value = by;
 }
 
+static void drop_off (json_t *nodes)
+{
+    for (size_t i = json_array_size (nodes); i-- > 0;)
+        if (node_is_off (json_array_get (nodes, i)))
+            json_array_remove (nodes, i);
+}
+
 /* Store an answer, and take it over. */
 static int take_answer (struct top_state *state, enum top_request request, json_t *answer,
                         struct pollux_error *err)
@@ -65,8 +73,12 @@ static int take_answer (struct top_state *state, enum top_request request, json_
     int rc = answer_disarm (answer, err);
     if (rc == 0 && request == REQUEST_STATUS)
         replace (&state->status, answer);
-    if (rc == 0 && request == REQUEST_NODES)
+    if (rc == 0 && request == REQUEST_NODES) {
+        drop_off (json_object_get (answer, "nodes"));
         replace (&state->nodes, json_object_get (answer, "nodes"));
+    }
+    if (rc == 0 && request == REQUEST_GROUPS)
+        replace (&state->groups, answer);
     if (rc == 0 && request == REQUEST_JOBS) {
         replace (&state->jobs, json_object_get (answer, "jobs"));
         state->more = json_is_string (json_object_get (answer, "next"));
@@ -80,6 +92,7 @@ static void state_clear (struct top_state *state)
 {
     json_decref (state->status);
     json_decref (state->nodes);
+    json_decref (state->groups);
     json_decref (state->jobs);
 }
 
@@ -325,7 +338,6 @@ const struct command top_command = {
         "jobs: replicas, batch, goodput, efficiency, time left, restarts and age.  Arrows select "
         "a\n"
         "job; s n r g e sort by submission, name, replicas, goodput and ETA; q quits.",
-    .options = top_options,
-    .option_count = sizeof (top_options) / sizeof (top_options[0]),
+    COMMAND_OPTIONS (top_options),
     .run = run,
 };

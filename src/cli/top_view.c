@@ -4,6 +4,7 @@
  *
  *     polluxd 0.1.0   policy pollux   6 of 8 slots in use   next round in 20 s
  *     1 pending, 2 running
+ *     nodes: spot 2 of 3 wanted   cost 51.33 so far, 19.60 per hour         only with groups
  *
  *     n0 aab.   n1 bbb.                            nodes, a letter for each slot
  *
@@ -121,6 +122,41 @@ static void draw_head (const struct top_state *state, struct screen_buffer *scre
     }
     screen_buffer_put (screen, 1, 0, plain, "jobs: %s",
                        answer_phases (json_object_get (status, "jobs")).text);
+}
+
+static bool has_groups (const struct top_state *state)
+{
+    return json_array_size (json_object_get (state->groups, "groups")) > 0;
+}
+
+/* Lines above the nodes. */
+static int head_lines (const struct top_state *state)
+{
+    return has_groups (state) ? 4 : 3;
+}
+
+/* "spot 2 of 3 wanted" while two of three wanted nodes are up; "spot 3" when all are. */
+static void draw_groups (const struct top_state *state, struct screen_buffer *screen)
+{
+    json_t *group;
+    size_t i;
+    if (!has_groups (state))
+        return;
+    int column = screen_buffer_put (screen, 2, 0, plain, "nodes: ");
+    json_array_foreach (json_object_get (state->groups, "groups"), i, group)
+    {
+        const json_t *states = json_object_get (group, "states");
+        double up = answer_number (states, "up"), wanted = answer_number (group, "wanted");
+        column = screen_buffer_put (screen, 2, column, plain, "%s%s %s", i > 0 ? ", " : "",
+                                    answer_text (group, "name"), answer_count (up).text);
+        if (up != wanted)
+            column = screen_buffer_put (screen, 2, column, plain, " of %s wanted",
+                                        answer_count (wanted).text);
+    }
+    if (answer_true (state->groups, "priced"))
+        screen_buffer_put (screen, 2, column, plain, "   cost %s so far, %s per hour",
+                           answer_money (answer_number (state->groups, "cost")).text,
+                           answer_money (answer_number (state->groups, "price_per_hour")).text);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------ */
@@ -365,8 +401,9 @@ static void draw_keys (const struct top_choice *choice, const struct top_state *
 int top_draw (const struct top_state *state, struct top_choice *choice,
               struct screen_buffer *screen, struct pollux_error *err)
 {
-    int line = 3, room = (screen->height - line) / 2;
+    int line = head_lines (state), room = (screen->height - line) / 2;
     draw_head (state, screen);
+    draw_groups (state, screen);
     line += draw_nodes (state, line, room > 1 ? room : 1, choice->unicode, screen) + 1;
     int rc = draw_jobs (state, choice, line, screen, err);
     if (choice->keys)
@@ -378,5 +415,5 @@ int top_lines (const struct top_state *state, int width)
 {
     int nodes = grid_of (state->nodes, width).lines, jobs = (int)json_array_size (state->jobs);
     int below = jobs + 3, half = nodes > below ? nodes : below;
-    return 3 + 2 * (half + 1);
+    return head_lines (state) + 2 * (half + 1);
 }

@@ -18,8 +18,9 @@ struct top_keys {
 
 /* The last answers of the daemon, disarmed; NULL before the first. */
 struct top_state {
-    json_t *status, *nodes, *jobs; /* jobs: live ones of the first page */
-    bool more;                     /* there are more pages */
+    json_t *status, *nodes, *groups,
+        *jobs; /* nodes: not those that are off; jobs: live ones of the first page */
+    bool more; /* there are more pages */
     struct top_keys keys;
     double silent_s;   /* since the last answer; negative: no silence */
     char failure[256]; /* the sentence of a refusal; "": none */

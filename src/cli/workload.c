@@ -263,7 +263,6 @@ const struct command workload_command = {
         "job history of a cluster (timestamp,duration,num_gpus,gpu_time,cluster): each row "
         "becomes\n"
         "a job of the application whose GPU time is nearest.  The same seed gives the same jobs.",
-    .options = option_rows,
-    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    COMMAND_OPTIONS (option_rows),
     .run = run,
 };
