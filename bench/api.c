@@ -53,15 +53,13 @@ static void populate (struct work *work)
     for (int i = 0; i < JOBS; i++) {
         struct job_spec spec = {
             .max_replicas = 64, .weight = 1, .preemptible = true, .restart_delay_s = NAN};
-        struct launch launch = {.owner = "ann", .max_failures = 3};
+        char *command[] = {"true", NULL};
+        struct launch launch = {.owner = "ann", .command = command, .max_failures = 3};
         snprintf (spec.name, sizeof (spec.name), "job-%05d", i);
-        apply (work,
-               (struct event){
-                   .type = EVENT_SUBMIT,
-                   .job = i,
-                   .submit = {.spec = &spec,
-                              .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
-                              .launch = &launch}});
+        apply (work, (struct event){
+                         .type = EVENT_SUBMIT,
+                         .job = i,
+                         .submit = {.spec = &spec, .hints = hints_unknown, .launch = &launch}});
         struct share share = {.node = i % NODES, .replicas = 3};
         if (i < RUNNING)
             apply (work, (struct event){.type = EVENT_START,

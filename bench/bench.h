@@ -21,6 +21,14 @@ static inline double bench_now_s (void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Processor time of this thread. */
+static inline double bench_cpu_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static inline int bench_compare (const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

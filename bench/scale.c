@@ -4,14 +4,16 @@
  * realistic: jobs of six kinds with throughput and noise as measured in practice, nine of ten
  * limited to 64 replicas and the rest to 1,024, nodes of 8 GPUs (4 in the smallest cluster), three
  * to four GPUs per job.  Then the same with three types of GPUs, a third of the nodes each: every job has models of one
- * to three types and the owner's speeds of all.
+ * to three types and the owner's speeds of all.  Last, both with pollux-jct: every job says how much work is left, and was
+ * measured with 8 replicas at most.
  *
  *   cold   no job runs yet
  *   warm   the next round: the plan has been carried out, jobs are a minute older, hints have
  *          changed a little, one job in a hundred is replaced by a new one
  *
- * Times are those of the policy, with the evaluation of goodput, without JSON.  `--table` prints a
- * table instead of lines; `--most N` omits clusters with more than N GPUs.
+ * Times are those of the policy, with the evaluation of goodput, without JSON: processor time, since a
+ * decision has one thread and the machine may have other work.  `--table` prints a table instead of
+ * lines; `--most N` omits clusters with more than N GPUs, `--policy NAME` the other policies.
  */
 #include <limits.h>
 #include <math.h>
@@ -23,16 +25,28 @@
 #include "bench.h"
 #include "policy/policy.h"
 
+/* A policy, and what jobs tell it. */
+static const struct subject {
+    const char *policy, *prefix; /* of the names of its measurements */
+    int profiled;                /* max_profiled_replicas; -1: any number is trusted */
+    bool says_work;              /* jobs say how much is left */
+} pollux = {"pollux", "", -1, false}, jct = {"pollux-jct", "jct-", 8, true};
+
 static const struct size {
     int gpus, jobs, per_node, problems;
     double limit_ms, limit_gap; /* targets; 0: none */
     int types;                  /* of GPUs */
+    const struct subject *subject;
 } sizes[] = {
-    {64, 20, 4, 200, 1, 0, 1},         {512, 120, 8, 40, 10, 1, 1},
-    {4096, 1200, 8, 8, 100, 1, 1},     {32768, 10000, 8, 3, 1000, 1, 1},
-    {131072, 40000, 8, 2, 5000, 1, 1}, {64, 20, 4, 200, 3, 1, 3},
-    {512, 120, 8, 40, 20, 1, 3},       {4096, 1200, 8, 8, 150, 1, 3},
-    {32768, 10000, 8, 3, 1500, 1, 3},
+    {64, 20, 4, 200, 1, 0, 1, &pollux},         {512, 120, 8, 40, 10, 1, 1, &pollux},
+    {4096, 1200, 8, 8, 100, 1, 1, &pollux},     {32768, 10000, 8, 3, 1000, 1, 1, &pollux},
+    {131072, 40000, 8, 2, 5000, 1, 1, &pollux}, {64, 20, 4, 200, 3, 1, 3, &pollux},
+    {512, 120, 8, 40, 20, 1, 3, &pollux},       {4096, 1200, 8, 8, 150, 1, 3, &pollux},
+    {32768, 10000, 8, 3, 1500, 1, 3, &pollux},  {64, 20, 4, 200, 1, 1, 1, &jct},
+    {512, 120, 8, 40, 10, 1, 1, &jct},          {4096, 1200, 8, 8, 100, 1, 1, &jct},
+    {32768, 10000, 8, 3, 1000, 1, 1, &jct},     {64, 20, 4, 200, 3, 1, 3, &jct},
+    {512, 120, 8, 40, 20, 1, 3, &jct},          {4096, 1200, 8, 8, 150, 1, 3, &jct},
+    {32768, 10000, 8, 3, 1500, 1, 3, &jct},
 };
 enum { SIZES = sizeof (sizes) / sizeof (sizes[0]) };
 
@@ -66,6 +80,7 @@ struct instance {
     struct job *jobs;
     const struct job **order;
     int types;
+    const struct subject *subject;
     struct rng rng;
 };
 
@@ -84,7 +99,7 @@ static struct pollux_model model_on (struct pollux_model model, double speed)
 }
 
 /* Models of one to three types, and speeds of all. */
-static void add_types (struct job *job, struct rng *rng)
+static void add_types (struct job *job, const struct subject *subject, struct rng *rng)
 {
     struct pollux_model base = job->hints.model;
     int first = (int)rng_below (rng, 3);
@@ -100,7 +115,7 @@ static void add_types (struct job *job, struct rng *rng)
             struct type_model *other = &job->hints.others[job->hints.other_count++];
             *other = (struct type_model){.model = model_on (base, speed),
                                          .max_local = job->hints.limits.max_local,
-                                         .max_profiled_replicas = -1};
+                                         .max_profiled_replicas = subject->profiled};
             snprintf (other->type, NAME_SIZE, "%s", types[i].name);
         }
     }
@@ -130,15 +145,21 @@ static void job_new (struct instance *instance, int index, double age_s)
                            .var = kinds[kind].noise_scale * pow (10, rng_uniform (rng)) *
                                   jitter (rng, 0.3) / (double)kinds[kind].limits.init_batch},
                   .limits = kinds[kind].limits,
-                  .max_profiled_replicas = -1,
+                  .max_profiled_replicas = instance->subject->profiled,
                   .progress = NAN,
-                  .total = NAN},
+                  .total = NAN,
+                  .step_s = NAN,
+                  .rate_factor = NAN},
         .age_s = age_s,
         .restarts = (int)(age_s / 1800),
         .phase = JOB_PENDING,
     };
     if (instance->types > 1)
-        add_types (&job, rng);
+        add_types (&job, instance->subject, rng);
+    if (instance->subject->says_work) {
+        job.hints.progress = 0;
+        job.hints.total = pow (10, 3 + 3 * rng_uniform (rng)); /* iterations */
+    }
     snprintf (job.spec.name, sizeof (job.spec.name), format, index);
     job_clear (&instance->jobs[index]);
     instance->jobs[index] = job;
@@ -167,6 +188,7 @@ static struct instance instance_new (const struct size *size, uint64_t seed)
         .jobs = need (calloc ((size_t)size->jobs, sizeof (struct job))),
         .order = need (calloc ((size_t)size->jobs, sizeof (struct job *))),
         .types = size->types,
+        .subject = size->subject,
         .rng = rng_stream (seed, (uint64_t)size->gpus),
     };
     for (int i = 0; i < nodes; i++) {
@@ -225,12 +247,12 @@ static double decide_ms (const struct policy *policy, const struct view *view,
                          struct memory *memory, struct plan *plan)
 {
     struct pollux_error err;
-    double start_s = bench_now_s ();
+    double start_s = bench_cpu_s ();
     if (decide (policy, view, memory, plan, &err) < 0) {
         fprintf (stderr, "bench/scale: %s\n", err.text);
         exit (1);
     }
-    return 1e3 * (bench_now_s () - start_s);
+    return 1e3 * (bench_cpu_s () - start_s);
 }
 
 static double gap_of (const struct plan *plan)
@@ -244,11 +266,14 @@ static double median (double *values, int count)
     return values[count / 2];
 }
 
-static struct measured measure (const struct policy *policy, const struct size *size)
+static struct measured measure (const struct size *size)
 {
     enum { WARM_ROUNDS = 3, PROBLEMS_MOST = 256 };
     double cold_ms[PROBLEMS_MOST] = {0}, warm_ms[PROBLEMS_MOST * WARM_ROUNDS] = {0};
     struct measured measured = {0};
+    const struct policy *policy;
+    if (policy_find (size->subject->policy, &policy, NULL) < 0)
+        exit (1);
     for (int i = 0; i < size->problems; i++) {
         struct instance instance = instance_new (size, (uint64_t)i);
         struct memory memory;
@@ -293,8 +318,8 @@ static void print_lines (const struct size *size, const struct measured *measure
         {"memory", measured->memory_mb, "MB", 0},
     };
     for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++) {
-        snprintf (name, sizeof (name), "%dgpus-%djobs%s-%s", size->gpus, size->jobs,
-                  size->types > 1 ? "-3types" : "", lines[i].what);
+        snprintf (name, sizeof (name), "%s%dgpus-%djobs%s-%s", size->subject->prefix, size->gpus,
+                  size->jobs, size->types > 1 ? "-3types" : "", lines[i].what);
         bench_print (name, lines[i].value, lines[i].unit);
         if (lines[i].limit > 0)
             bench_target (name, lines[i].value, lines[i].limit);
@@ -305,36 +330,37 @@ int main (int argc, char **argv)
 {
     bool table = false;
     int most = INT_MAX;
+    const char *only = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--table") == 0) {
             table = true;
         } else if (strcmp (argv[i], "--most") == 0 && i + 1 < argc) {
             most = atoi (argv[++i]);
+        } else if (strcmp (argv[i], "--policy") == 0 && i + 1 < argc) {
+            only = argv[++i];
         } else {
-            fputs ("usage: scale [--table] [--most GPUS]\n", stderr);
+            fputs ("usage: scale [--table] [--most GPUS] [--policy NAME]\n", stderr);
             return 2;
         }
     }
-    const struct policy *policy;
-    if (policy_find ("pollux", &policy, NULL) < 0)
-        return 1;
     if (table)
-        printf ("%5s %8s %8s %10s %10s %9s %9s %10s\n", "types", "GPUs", "jobs", "cold ms",
-                "warm ms", "cold gap", "warm gap", "memory MB");
+        printf ("%-10s %5s %8s %8s %10s %10s %9s %9s %10s\n", "policy", "types", "GPUs", "jobs",
+                "cold ms", "warm ms", "cold gap", "warm gap", "memory MB");
     double first_ms = 0, last_ms = 0;
     int first = 0, last = 0;
     for (int i = 0; i < SIZES; i++) {
-        if (sizes[i].gpus > most)
+        if (sizes[i].gpus > most || (only && strcmp (only, sizes[i].subject->policy) != 0))
             continue;
-        struct measured measured = measure (policy, &sizes[i]);
+        struct measured measured = measure (&sizes[i]);
         if (table)
-            printf ("%5d %8d %8d %10.3f %10.3f %7.3f %% %7.3f %% %10.1f\n", sizes[i].types,
-                    sizes[i].gpus, sizes[i].jobs, measured.cold_ms, measured.warm_ms,
-                    measured.cold_gap, measured.warm_gap, measured.memory_mb);
+            printf ("%-10s %5d %8d %8d %10.3f %10.3f %7.3f %% %7.3f %% %10.1f\n",
+                    sizes[i].subject->policy, sizes[i].types, sizes[i].gpus, sizes[i].jobs,
+                    measured.cold_ms, measured.warm_ms, measured.cold_gap, measured.warm_gap,
+                    measured.memory_mb);
         else
             print_lines (&sizes[i], &measured);
         fflush (stdout);
-        if (sizes[i].types > 1)
+        if (sizes[i].types > 1 || sizes[i].subject != &pollux)
             continue;
         if (sizes[i].gpus >= 512 && first == 0) {
             first = sizes[i].gpus;

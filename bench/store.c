@@ -66,12 +66,9 @@ static void submit_all (void)
                                 .restart_delay_s = NAN};
         snprintf (spec.name, sizeof (spec.name), "training-run-%d", i);
         now_us += 1000;
-        take ((struct event){
-            .type = EVENT_SUBMIT,
-            .job = i,
-            .submit = {.spec = &spec,
-                       .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
-                       .launch = &launch}});
+        take ((struct event){.type = EVENT_SUBMIT,
+                             .job = i,
+                             .submit = {.spec = &spec, .hints = hints_unknown, .launch = &launch}});
     }
 }
 
@@ -107,7 +104,7 @@ static void report_all (void)
 static double compact_s (void)
 {
     double from_s = bench_now_s ();
-    need (store_compact (store, &cluster, NULL, 0, &err) == 0);
+    need (store_compact (store, &cluster, NULL, 0, NULL, &err) == 0);
     return bench_now_s () - from_s;
 }
 
@@ -118,7 +115,7 @@ static double restart_s (void)
     cluster_clear (&cluster);
     double from_s = bench_now_s ();
     need (store_open (path, STORE_DURABLE, &store, &err) == 0);
-    need (store_restore (store, &cluster, NULL, &err) == 0);
+    need (store_restore (store, &cluster, NULL, NULL, &err) == 0);
     struct source source = store_source (store);
     struct event event;
     int rc;

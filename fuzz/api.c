@@ -146,12 +146,39 @@ static void add_job (struct fixture *fixture, const char *name, const char *owne
     snprintf (spec.name, sizeof (spec.name), "%s", name);
     snprintf (launch.owner, sizeof (launch.owner), "%s", owner);
     happen (fixture,
+            (struct event){.type = EVENT_SUBMIT,
+                           .job = fixture->cluster.job_count,
+                           .submit = {.spec = &spec, .hints = hints_unknown, .launch = &launch}});
+}
+
+/* Nodes of a group: spot-0 is up, spot-1 starts, spot-2 is off. */
+static void add_group (struct fixture *fixture)
+{
+    static const struct node_group spot = {.name = "spot",
+                                           .type = "a100",
+                                           .slots_per_node = 4,
+                                           .max_nodes = 3,
+                                           .boot_s = 60,
+                                           .price_per_node_hour = 9.8,
+                                           .revocable = true,
+                                           .notice_s = 120};
+    happen (fixture,
             (struct event){
-                .type = EVENT_SUBMIT,
-                .job = fixture->cluster.job_count,
-                .submit = {.spec = &spec,
-                           .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
-                           .launch = &launch}});
+                .type = EVENT_GROUPS,
+                .job = -1,
+                .groups = {.list = &spot, .count = 1, .goal = {.kind = GOAL_BUDGET, .limit = 20}}});
+    for (int i = 0; i < 2; i++) {
+        struct event event = {.type = EVENT_POWER,
+                              .job = -1,
+                              .power = {.state = POWER_STARTING, .deadline_us = 1000000000}};
+        node_group_node (&spot, i, event.power.node);
+        happen (fixture, event);
+    }
+    happen (
+        fixture,
+        (struct event){.type = EVENT_NODE,
+                       .job = -1,
+                       .node = {.name = "spot-0", .type = "a100", .slots = 4, .available = true}});
 }
 
 /* a runs and belongs to the client, b waits and belongs to another user, c is finished. */
@@ -164,6 +191,7 @@ static void populate (struct fixture *fixture)
         snprintf (event.node.name, sizeof (event.node.name), "n%d", i);
         happen (fixture, event);
     }
+    add_group (fixture);
     add_job (fixture, "a", "ann");
     add_job (fixture, "b", "bob");
     add_job (fixture, "c", "ann");
@@ -172,8 +200,10 @@ static void populate (struct fixture *fixture)
     happen (fixture, (struct event){.type = EVENT_CANCEL, .job = 2});
 }
 
-static int authorize (void *self, const char *token, struct http_identity *ret)
+static int authorize (void *self, const char *token, struct http_identity *ret,
+                      struct pollux_error *err)
 {
+    (void)err;
     (void)self;
     ret->role = 1U << (token[0] & 3);
     snprintf (ret->name, sizeof (ret->name), "%s", ret->role == ROLE_JOB ? "a" : "ann");

@@ -5,6 +5,7 @@
  * nothing behind.  A head with a NUL byte in it never gets to a handler.  The first byte selects the size of the
  * pieces and what the client does at the end.
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/utf8.h"
 #include "http/http.h"
 
@@ -70,11 +72,12 @@ static void handle_stream (void *self, struct http_request *request)
     }
 }
 
-static int authorize (void *self, const char *token, struct http_identity *ret)
+static int authorize (void *self, const char *token, struct http_identity *ret,
+                      struct pollux_error *err)
 {
     (void)self;
     if (strcmp (token, "T") != 0)
-        return -1;
+        return fail (err, -EACCES, "the token is not T");
     *ret = (struct http_identity){.role = 1, .name = "ann"};
     return 0;
 }

@@ -68,6 +68,9 @@ static void try_headers (const char *text)
         must (strcmp (text, "none") != 0 && strcmp (text, "same-origin") != 0);
     check_type (text);
     check_bearer (text);
+    check_gzip (text);
+    check_tag (text, "\"a\"");
+    check_opens_page (NULL, text, text);
     if (address_parse (text, &address, NULL) == 0) {
         must (strcmp (address.text, text) == 0);
         address_host ((struct sockaddr *)&address.sockaddr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: groups of nodes, as an option and as a file in YAML and in JSON.  Accepted groups are within their limits,
- * and written as an option they are read again.
+ * and written as a file they are read again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,26 +18,54 @@ static void demand (bool truth)
         abort ();
 }
 
+/* The groups as the text of a file, from malloc. */
+static char *write_groups (const struct node_group *groups, int count)
+{
+    json_t *list = json_array (), *root = json_pack ("{s:o}", "groups", list);
+    demand (root != NULL);
+    for (int i = 0; i < count; i++) {
+        json_t *group = json_object ();
+        demand (json_array_append_new (list, group) == 0);
+        demand (wire_node_group_put (&groups[i], group, NULL) == 0);
+    }
+    char *text = json_dumps (root, JSON_REAL_PRECISION (17));
+    json_decref (root);
+    demand (text != NULL);
+    return text;
+}
+
+/* Groups are legal, and come back from a file; a refusal has a message. */
 static void check (int code, const struct node_group *groups, int count,
                    const struct pollux_error *err)
 {
     struct node_group again[NODE_GROUPS_LIMIT];
-    char text[NODE_GROUPS_LIMIT * (NAME_SIZE + 24)] = "";
-    size_t length = 0;
-    int same;
+    int same = 0;
     demand (code == 0 || (code < 0 && *err->text));
     if (code < 0)
         return;
     demand (count >= 1 && count <= NODE_GROUPS_LIMIT);
     for (int i = 0; i < count; i++) {
         const struct node_group *group = &groups[i];
-        demand (group->type[0] && group->nodes >= 1 && group->nodes <= NODES_LIMIT &&
-                group->slots_per_node >= 1 && group->slots_per_node <= SLOTS_LIMIT);
-        length += (size_t)snprintf (text + length, sizeof (text) - length, "%s%s:%dx%d",
-                                    i ? "," : "", group->type, group->nodes, group->slots_per_node);
+        char name[NAME_SIZE];
+        int last = group->max_nodes - 1;
+        demand (node_group_check (group, NULL, NULL) == 0 && group->slots_per_node >= 1 &&
+                group->max_nodes <= NODES_LIMIT);
+        if (last >= 0) {
+            node_group_node (group, last, name);
+            demand (node_group_index (group, name) == last);
+        }
+        for (int j = 0; j < i; j++)
+            demand (!node_groups_overlap (group, &groups[j]) &&
+                    !node_groups_overlap (&groups[j], group));
     }
-    demand (wire_node_groups_parse (text, again, &same, NULL) == 0 && same == count);
-    demand (memcmp (groups, again, (size_t)count * sizeof (groups[0])) == 0);
+    char *first = write_groups (groups, count);
+    demand (wire_node_groups_parse_file ("file", first, strlen (first), WIRE_JSON, again, &same,
+                                         NULL) == 0 &&
+            same == count);
+    char *second = write_groups (again, count);
+    demand (strcmp (first, second) == 0);
+    free (first);
+    free (second);
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
