@@ -70,7 +70,7 @@ SHARED := libpollux.so.$(SOVERSION)
 # Lowest first; tools/check-includes has the exact rule which room may include which.  The library
 # consists of LIB_ROOMS and needs libc, libm and threads only.
 LIB_ROOMS := base model agent
-ROOMS := $(LIB_ROOMS) munge solver cluster policy policy/ga loop wire store sim backend backend/slurm http api daemon
+ROOMS := $(LIB_ROOMS) munge solver cluster policy policy/ga scaling loop wire store sim backend backend/slurm http api recorded daemon
 
 # The flags of each library, by the names that tools/setup uses: it links a test program with them.
 LINK_jansson := -ljansson
@@ -80,16 +80,17 @@ LINK_qhull := -lqhull_r
 LINK_microhttpd := -lmicrohttpd
 LINK_gnutls := -lgnutls
 LINK_nettle := -lnettle
+LINK_z := -lz
 LINK_curl := -lcurl
 LINK_curses := -lncursesw -ltinfo
 LINK_xxhash := # compiled in from its header
 LINK_cmocka := -lcmocka
 LINK_openblas := -lopenblas
-LINK_NAMES := jansson yaml sqlite3 qhull microhttpd gnutls nettle curl curses xxhash cmocka openblas
+LINK_NAMES := jansson yaml sqlite3 qhull microhttpd gnutls nettle z curl curses xxhash cmocka openblas
 
 # --as-needed: a program loads those that it uses.  polluxd does not use curl: it has no supervisor in it.
 LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_microhttpd) $(LINK_gnutls) $(LINK_nettle) \
-	$(LINK_curl) -lm
+	$(LINK_z) $(LINK_curl) -lm
 CLI_LIBS := $(LINK_curses)
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
@@ -145,6 +146,17 @@ $(B)/obj/%.o: %.c $(B)/flags | $(B)/checked
 # The assembler includes this file in the object.
 $(B)/obj/src/sim/builtin_profiles.o: src/sim/profiles.json
 
+# The page, the same for all flavours.  Without npm a program without the page is built (tools/page), and again when
+# there is npm.  Without .PHONY, .SECONDARY would let a missing page_built.h pass.
+PAGE ?= build/web
+PAGE_SOURCES := tools/page $(wildcard web/*.json web/*.mjs web/.npmrc web/src/* web/src/*/*)
+PAGE_STATE := $(or $(file <$(PAGE)/page_built.h),missing)
+.PHONY: $(if $(or $(findstring missing,$(PAGE_STATE)),$(and $(findstring no npm,$(PAGE_STATE)),$(shell command -v npm))),$(PAGE)/page_built.h)
+$(PAGE)/page_built.h: $(PAGE_SOURCES)
+	@tools/page $(PAGE)
+$(B)/obj/src/api/page.o: EXTRA_CFLAGS := -I$(PAGE) -DPAGE_FOLDER='"$(PAGE)"'
+$(B)/obj/src/api/page.o: $(PAGE)/page_built.h
+
 # Everything but main, for the commands and the tests.
 $(B)/rooms.a: $(ROOM_OBJECTS) $(B)/parts
 	@rm -f $@
@@ -198,7 +210,7 @@ $(TESTS:%=%.run): %.run: %
 $(B)/tests/test_backend.run $(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
-test: ## all tests, up to 20 minutes; ends with `N passed, N failed`
+test: ## all tests, about half an hour; ends with `N passed, N failed`
 	@tools/setup test
 	@tools/test
 soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours
@@ -238,6 +250,13 @@ demo: ## two minutes of real training jobs under polluxd
 	@tools/setup demo
 	@$(MAKE) --no-print-directory -s all examples $(B)/tools/subreaper
 	@tools/demo
+
+.PHONY: screenshots
+screenshots: ## pictures of every view of the page, in build/screenshots; six minutes
+	@tools/setup demo
+	@tools/setup web
+	@$(MAKE) --no-print-directory -s all examples $(B)/tools/subreaper
+	@tools/screenshots
 
 $(BENCHES): $(B)/bench/%: $(B)/obj/bench/%.o $(B)/rooms.a
 	@mkdir -p $(@D)

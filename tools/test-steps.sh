@@ -83,14 +83,14 @@ step_unit_tsan()
     build_unit_tsan && POLLUX_BRIEF=1 quiet_unit FLAVOUR=tsan
 }
 
-# Uninitialised values, which the sanitizers do not find.  Not run: test_number, because valgrind computes long
+# Uninitialised values, which the sanitizers do not find.  Not run: test_number and test_goal, because valgrind computes long
 # doubles with 53 bits; test_supervisor, test_backend, test_local, test_local_hostile, test_storm, test_mpirun,
-# test_command_set and test_as_owner, because valgrind has no pidfds; test_epoch, whose processes suspend themselves; test_csv and test_sim,
+# test_command_set, test_power_hooks and test_as_owner, because valgrind has no pidfds; test_epoch, whose processes suspend themselves; test_csv and test_sim,
 # which take long.
 step_valgrind()
 {
     local without="test_number|test_supervisor|test_backend|test_local|test_local_hostile|test_storm" programs
-    without+="|test_mpirun|test_command_set|test_as_owner|test_epoch|test_csv|test_sim"
+    without+="|test_goal|test_mpirun|test_command_set|test_power_hooks|test_as_owner|test_epoch|test_csv|test_sim"
     programs=$(printf '%s\n' tests/unit/test_*.c | grep -v -E "/($without)\.c" |
         sed 's|tests/unit/\(.*\)\.c|build/gcc/tests/\1|')
     build_unit_gcc &&
@@ -124,13 +124,13 @@ scripts()
     return $status
 }
 
-# Several at a time: they mostly wait for processes.  Each has its own folder, ports and processes.
+# Several at a time: they mostly wait for processes.  Each has its own folder, ports and processes.  In a soak only.
 step_cli()
 {
     scripts $((2 * jobs)) build/gcc/pollux tests/cli/*.sh
 }
 
-# With POLLUX_BRIEF the scripts omit long searches, which step_cli runs.
+# The same with the sanitizers, in `make test`.  With POLLUX_BRIEF the scripts omit long searches, which step_cli runs.
 step_cli_asan()
 {
     POLLUX_BRIEF=1 scripts $((2 * jobs)) build/asan/pollux tests/cli/*.sh
@@ -183,6 +183,14 @@ step_house()
     return $status
 }
 
+build_web() { quiet_make FLAVOUR=gcc all examples; }
+
+# The page in a browser, and /metrics with a Prometheus.
+step_web()
+{
+    build_web && scripts 2 build/gcc/pollux tests/web/*.sh
+}
+
 step_fuzz()
 {
     local seconds=5 seed=1
@@ -222,13 +230,14 @@ step_bench()
     quiet_make all benches && tools/bench --targets build/bench/* bench/*.py bench/*.sh
 }
 
-# With POLLUX_SOAK: the steps whose counts it raises.  The others are run on the same commit by tests/soak/fresh.sh, where
-# all of `make test` passes on a fresh Debian.
-steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
-[ -z "$soak" ] || steps="unit_gcc cli slurm python fuzz"
+# `make test` runs a test with the sanitizers or without, not both, where one of them would find what the other finds.
+# A soak has the other half (unit_clang, cli, valgrind) and the steps whose counts it raises.  All of `make test` is run on the
+# same commit by tests/soak/fresh.sh, on a fresh Debian.
+steps="includes format header unit_gcc web slurm unit_asan cli_asan python unit_tsan cppcheck house fuzz"
+[ -z "$soak" ] || steps="unit_gcc cli slurm unit_clang valgrind python fuzz"
 [ -z "${POLLUX_PYPI-}" ] || steps+=" api torch wheel"
 [ -z "$soak" ] || steps+=" $long_tests bench"
 
 # Of a soak: steps that run at the same time (tools/soak).  The others measure times.
-computing_steps="long_fresh python long_quality long_noise long_interpolation long_repeats"
+computing_steps="long_fresh unit_clang valgrind python long_quality long_noise long_interpolation long_repeats"
 waiting_steps="slurm long_slurm_cuts long_slurm_storm unit_gcc cli fuzz"
