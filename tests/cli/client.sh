@@ -27,7 +27,13 @@ explain a
 cancel a b
 scale a --max 2
 nodes
+nodes up n0:2
+nodes gone n0
 drain n0
+drain n0 --leaving 60
+groups
+cost
+cost --csv
 resume n0
 events
 events -f
@@ -117,6 +123,18 @@ token make x|expected 'new NAME'
 token new|expected 'new NAME'
 token list x|expected 'new NAME'
 token list --role admin|--role is for 'pollux token new'
+token list --expires 1d|--expires is for 'pollux token new'
+token revoke x --expires 1d|--expires is for 'pollux token new'
+token new x --expires 30|--expires: expected a time such as 30d, 12h, 90m or 60s, at most 3650d, got '30'
+token new x --expires d|--expires: expected a time
+token new x --expires=|--expires: expected a time
+token new x --expires 0d|--expires: expected a time
+token new x --expires=-1d|--expires: expected a time
+token new x --expires 1.5h|--expires: expected a time
+token new x --expires 2w|--expires: expected a time
+token new x --expires 3651d|--expires: expected a time
+token new x --expires 99999999999s|--expires: expected a time
+token new x --expires 99999999999999999999d|--expires: expected a time
 token new x --role root|--role: expected user, read-only or admin, got 'root'
 top x|unexpected argument
 top --interval=0|--interval: expected

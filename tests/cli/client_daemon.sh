@@ -202,7 +202,7 @@ expect "cancel: a job that has ended" status=1 out= err~'evil'
 (umask 077 && pollux token new ann >"$tmp/ann" && pollux token new ben --role read-only >"$tmp/ben")
 check "a token is one word" grep -Eqx '[^ ]{20,}' "$tmp/ann"
 run pollux token list
-expect "tokens" status=0 out~'^ann +user$' out~'^ben +read-only$' out!"$(cat "$tmp/ann")"
+expect "tokens" status=0 out~'^name +role +expires$' out~'^ann +user +never$' out~'^ben +read-only +never$' out!"$(cat "$tmp/ann")"
 run pollux token new ann
 expect "a second token of the same name" status=1 out= err~'ann'
 as() { POLLUX_TOKEN_FILE=$tmp/$1 pollux "${@:2}"; }
@@ -223,7 +223,29 @@ expect "only admins can list tokens" status=1 out= err~'^pollux token: .*token, 
 run pollux token revoke ann
 expect "revoke" status=0 out~'ann is revoked' err=
 run as ann list
-expect "a revoked token" status=1 out= err~'does not know this token' err!"$(cat "$tmp/ann")"
+expect "a revoked token" status=1 out= err~'refuses this token: the token is not known here' err!"$(cat "$tmp/ann")"
+now=$(date +%s)
+(umask 077 && pollux token new ann --expires 30d >"$tmp/ann" && pollux token new short --expires 1s >"$tmp/short")
+run pollux token list
+expect "a token with an expiry" status=0 out~'^ann +user +20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9:]{8}$'
+run pollux token list --json
+check "an expiry in JSON" jq -e --argjson now "$now" '.tokens | map({key: .name, value: .}) | from_entries |
+    .ben.expires_at == null and .ann.expires_at - $now >= 2592000 and .ann.expires_at - $now < 2678400 and .ann.expired == false' <<<"$out"
+run as ann list
+expect "it is valid until then" status=0
+short_is_refused() { ! as short list >/dev/null 2>&1; }
+until_true short_is_refused
+run as short list
+expect "an expired token" status=1 out= \
+    err~'refuses this token: the token has expired \(20.* UTC\); ask an administrator to make a new one with pollux token new$' err!"$(cat "$tmp/short")"
+run pollux token list
+expect "the list says so" status=0 out~'^short +user +20.* \(expired\)$'
+until_true pollux logs hers
+(umask 077 && pollux token new short --expires 2s --role admin >"$tmp/short")
+run as short logs --follow hers
+expect "a log ends when the token of its reader expires" status=1 err~'^pollux logs: the daemon refuses this token: the token has expired'
+run pollux token new short
+expect "a new token replaces an expired one" status=0 out~'^[^ ]{20,}$'
 POLLUX_STATE=$tmp/none run pollux list --server "$address"
 expect "no token" status=1 out= err~'requires a token: POLLUX_TOKEN_FILE is not set, and .*/none/admin.token'
 
@@ -246,6 +268,9 @@ until_true is trains '.phase == "running"'
 run pollux explain trains
 expect "explain a job before its first report" status=0 out~'It cannot have more: it is not measured yet\.' out!'up to 0' err=
 generation=$(pollux show trains --json | jq .generation)
+strange() { post /v1/jobs/trains/hints "{\"version\": 1, \"generation\": $generation, \"type\": \"nosuch\"}"; }
+check "reports of a type that no node has are accepted" [ "$(strange)$(strange)" = " 202  202 " ]
+check "the log says so once" [ "$(grep -c 'a job reports a type that no node has job=trains type=nosuch' "$log")" = 1 ]
 answer=$(post /v1/jobs/trains/hints "{\"version\": 1, \"generation\": $generation, \"max_profiled_replicas\": 4,
     \"progress\": 100, \"total\": 1000, \"m\": 128, \"s\": 1,
     $(jq -c '{model, grad, init_batch, max_batch, min_local, max_local, accumulation}' examples/synthetic-resnet.json | sed 's/^{\|}$//g')}")

@@ -17,6 +17,9 @@ else
 fi
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 --policy nosuch
 expect "an unknown policy" status=2 out= err~nosuch
+echo 'groups: [{name: gpu, gpus_per_node: 4, max: 2}]' >"$tmp/free.yaml"
+run $POLLUXD --check --cluster "$tmp/free.yaml" --goal budget:3 --grow true --shrink true
+expect "a budget without a price" status=2 out= err~'group gpu has no price: a budget needs price_per_node_hour'
 run $POLLUXD --policy srtf --check
 expect "a policy that needs a simulation" status=2 out= err~'srtf needs the true remaining times'
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0
@@ -408,7 +411,11 @@ check_replay "a replay of a compacted journal of several daemons gives the same 
 start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
 holds "jobs from before the snapshot are known" is fails '.phase == "failed" and .failures == 3'
 holds "jobs from before the snapshot have their last lines" is fails '.last_lines | length > 0'
+history() { curl -sS -H "Authorization: Bearer $(cat "$state/admin.token")" "$(cat "$state/address")/v1/$1" | jq -e "$2" >/dev/null; }
+holds "the cluster has a history from before the snapshot" history history '.minutes.used | max > 0'
 for i in 1 2 3; do
+    holds "job kept$i has a history from before the snapshot" history "jobs/kept$i/history" \
+        '[.generations[].kind] == ["failed", "finished"] and (.points.replicas | max) > 0'
     holds "job keep$i has finished" is "keep$i" '.phase == "finished"'
     holds "job kept$i ran twice" is "kept$i" '.phase == "finished" and .failures == 1'
 done

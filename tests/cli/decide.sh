@@ -16,6 +16,9 @@ run pollux decide $problem
 check "lines fit into 80 columns" awk 'length > 80 { exit 1 }' <(echo "$out")
 without_time() { sed '/^Decided/d'; }
 same=$(without_time <<<"$out")
+jq '.version = 1' $problem >"$tmp/version.json"
+run pollux decide "$tmp/version.json"
+check "version 1 may be named" [ "$(without_time <<<"$out")" = "$same" ]
 run pollux decide - <$problem
 check "the standard input" [ "$(without_time <<<"$out")" = "$same" ]
 
@@ -236,6 +239,8 @@ bad() { # NAME FILTER PATTERN
 }
 bad "no nodes" 'del(.nodes)' 'nodes: expected'
 bad "no jobs" 'del(.jobs)' 'jobs: expected'
+bad "a version of the future" '.version = 9' "version: expected version 1, got '9'\$"
+bad "a version that is none" '.version = "1"' 'version: expected an integer of at least 1'
 bad "p above 1" '.p = 1.5' 'p: expected'
 bad "p is a word" '.p = "low"' 'p: expected a number up to 1, or "-inf"'
 bad "an unknown search" '.batch_search = "all"' 'batch_search: expected "exact" or "reference"'
@@ -250,6 +255,8 @@ bad "a name too long" '.jobs[3].name = "x" * 64' 'jobs\[3\]\.name: expected a na
 bad "no maximum" 'del(.jobs[0].max_replicas)' 'jobs\[0\]\.max_replicas: expected'
 bad "minimum above maximum" '.jobs[0].min_replicas = 17' 'jobs\[0\]\.min_replicas: expected'
 bad "gamma below 1" '.jobs[3].model.gamma = 0.5' 'jobs\[3\]\.model\.gamma: expected'
+bad "a step that no machine takes" '.jobs[1].model |= (map_values(0) | .alpha_grad = 1e-310 | .gamma = 1)' \
+    'jobs\[1\]\.model: expected a step of max_local \([0-9]+\) samples to take at least 1e-09 s, got an object'
 bad "a model without statistics" 'del(.jobs[1].grad)' 'jobs\[1\]\.grad: expected a value, because there is a model'
 bad "a model without limits" 'del(.jobs[1].max_local)' 'jobs\[1\]\.max_local: expected'
 bad "no weight" '.jobs[1].weight = 0' 'jobs\[1\]\.weight: expected'

@@ -9,18 +9,19 @@ admin=$(cat "$state/admin.token")
 # ---- Requests --------------------------------------------------------------------------------
 
 # ask STATUS METHOD PATH [TARGET [BODY [TYPE]]]: PATH as in openapi.json, TARGET the path that is
-# requested.  The answer is in $tmp/answer.
+# requested.  The answer is in $tmp/answer.  A stream that does not end is read for so many seconds: $most.
 token=$admin
+most=60
 ask()
 {
     local wanted=$1 method=$2 path=$3 target=${4:-$3} body=${5-} type=${6:-application/json} answer got name data
-    local curl=(curl -sS -m 60 -X "$method" -o "$tmp/answer" -w '%{http_code} %{content_type}')
+    local curl=(curl -sS -m "$most" -X "$method" -o "$tmp/answer" -w '%{http_code} %{content_type}')
     name="$method $target gives $wanted"
     [ -z "$token" ] || curl+=(-H "Authorization: Bearer $token")
     [ -z "$body" ] || curl+=(-H "Content-Type: $type" --data-binary "$body")
     : >"$tmp/answer"
-    answer=$("${curl[@]}" "$url$target") || {
-        not_ok "$name" "curl failed: $answer"
+    answer=$("${curl[@]}" "$url$target" 2>"$tmp/err") || [ "$most" != 60 ] || {
+        not_ok "$name" "curl failed: $answer" "$(cat "$tmp/err")"
         return
     }
     got=${answer%% *}
@@ -49,6 +50,14 @@ ask 200 GET /healthz
 token=
 ask 401 GET /v1/jobs
 ask 200 GET /healthz
+if [ "$(curl -s -o /dev/null -w '%{http_code}' "$url/")" = 200 ]; then
+    ask 200 GET /
+    for file in page.js page.css favicon.svg; do ask 200 GET '/assets/{name}' "/assets/$file"; done
+else # it was built without the page
+    ask 404 GET /
+    printf '%s\n' 'GET /' 'GET /assets/{name}' >>"$tmp/seen"
+fi
+ask 404 GET '/assets/{name}' /assets/nothing
 token=$admin
 ask 200 GET /readyz
 ask 200 GET /metrics
@@ -61,6 +70,9 @@ ask 201 POST /v1/tokens '' '{"name": "ann", "role": "user"}'
 ann=$(field .token)
 ask 409 POST /v1/tokens '' '{"name": "ann", "role": "user"}'
 ask 400 POST /v1/tokens '' '{"name": "ann", "role": "king"}'
+ask 400 POST /v1/tokens '' '{"name": "bob", "role": "user", "expires_s": 0}'
+ask 201 POST /v1/tokens '' '{"name": "bob", "role": "user", "expires_s": 3600}'
+check "a token expires" jq -e '.expires_at > now and .expired == false' "$tmp/answer"
 ask 200 GET /v1/tokens
 
 token=$ann
@@ -71,6 +83,8 @@ ask 409 POST /v1/jobs '' '{"name": "large", "command": ["true"]}'
 ask 400 POST /v1/jobs '' $'name: ../x\ncomand: true\nweight: -1\n' application/yaml
 check "all errors are reported with their lines" jq -e '.problems | length >= 3 and all(.line > 0)' "$tmp/answer"
 ask 415 POST /v1/jobs '' 'command: true' text/plain
+ask 200 POST /v1/jobs '/v1/jobs?check=1' '{"name": "checked", "command": ["true"]}'
+ask 400 POST /v1/jobs '/v1/jobs?check=1' $'comand: true\n' application/yaml
 until_true phase_is runner running
 until_true phase_is failing failed
 
@@ -131,14 +145,73 @@ ask 409 POST '/v1/jobs/{name}/cancel' /v1/jobs/large/cancel
 ask 404 POST '/v1/jobs/{name}/cancel' /v1/jobs/nobody/cancel
 ask 200 GET /v1/plan
 ask 200 GET /v1/rounds '/v1/rounds?limit=3'
+last=$(field .rounds[0].round)
 ask 400 GET /v1/rounds '/v1/rounds?limit=x'
+ask 200 GET '/v1/rounds/{number}' "/v1/rounds/$last"
+check "a round shows its plan and the one before" jq -e '.after.runner and .before.runner and .changes != null' "$tmp/answer"
+ask 404 GET '/v1/rounds/{number}' /v1/rounds/1
+ask 200 GET /v1/history
+check "the history of the cluster has its slots" jq -e '.minutes.slots[-1] > 3.99 and (.minutes.at | length) > 0' "$tmp/answer"
+ask 200 GET /v1/history "/v1/history?since=$(($(date +%s) / 60 * 60))"
+check "its last minute alone" jq -e '(.minutes.at | length) <= 2 and (.hours.at | length) <= 1 and (.minutes.at | length) == (.minutes.price | length)' "$tmp/answer"
+ask 200 GET /v1/history '/v1/history?since=9000000000'
+check "nothing of the future" jq -e '.minutes.at == [] and .hours.goodput == []' "$tmp/answer"
+ask 400 GET /v1/history '/v1/history?since=now'
+ask 200 GET '/v1/jobs/{name}/history' /v1/jobs/runner/history
+check "the history of a job has its values" jq -e '.points.replicas[-1] > 0 and .points.goodput[-1] > 0' "$tmp/answer"
+ask 200 GET '/v1/jobs/{name}/history' /v1/jobs/failing/history
+check "the history of a job has its exits" jq -e '.generations[0] | .kind == "gave up" and .ended_at > .started_at' "$tmp/answer"
+ask 404 GET '/v1/jobs/{name}/history' /v1/jobs/nobody/history
 ask 200 GET /v1/events '/v1/events?follow=0&after=0'
 check "events have numbers without gaps" jq -se 'map(.seq) == [range(1; length + 1)]' "$tmp/values"
 ask 400 GET /v1/events '/v1/events?after=x'
+most=2
+ask 200 GET /v1/watch
+check "a watch begins with a snapshot" jq -se '.[0] | (.jobs | length) == 3 and (.nodes | length) == 2 and .you.role == "admin"' "$tmp/values"
+ask 200 GET /v1/watch '/v1/watch?after=0'
+most=60
+ask 400 GET /v1/watch '/v1/watch?after=x'
 ask 200 GET /v1/status
+ask 200 POST '/v1/nodes/{name}/drain' /v1/nodes/n1/drain '{"leaving_s": 60}'
+ask 400 POST '/v1/nodes/{name}/drain' /v1/nodes/n1/drain '{"leaving_s": -1}'
+ask 415 POST '/v1/nodes/{name}/drain' /v1/nodes/n1/drain 'leaving_s: 60' text/plain
+ask 200 POST '/v1/nodes/{name}/gone' /v1/nodes/n1/gone
+ask 404 POST '/v1/nodes/{name}/gone' /v1/nodes/n7/gone
+ask 200 POST '/v1/nodes/{name}/up' /v1/nodes/n1/up '{"slots": 2, "type": "cpu"}'
+ask 409 POST '/v1/nodes/{name}/up' /v1/nodes/n1/up '{"slots": 3}'
+ask 404 POST '/v1/nodes/{name}/up' /v1/nodes/n7/up '{"slots": 2}'
+ask 400 POST '/v1/nodes/{name}/up' /v1/nodes/n1/up '{}'
+ask 200 GET /v1/groups
+ask 200 GET /v1/cost '/v1/cost?by=month,owner'
+ask 400 GET /v1/cost '/v1/cost?by=day'
 ask 200 DELETE '/v1/tokens/{name}' /v1/tokens/ann
 ask 404 DELETE '/v1/tokens/{name}' /v1/tokens/ann
 ask 200 GET /metrics
+
+ask 404 GET /v1/playback
+
+# ---- A recorded cluster -----------------------------------------------------------------------
+
+pollux sim --policy fifo --record "$tmp/run.db" >/dev/null
+$POLLUX view "$tmp/run.db" --paused >"$tmp/view" 2>"$tmp/view.err" &
+view=$!
+for _ in {1..200}; do
+    [ ! -s "$tmp/view" ] && [ ! -s "$tmp/view.err" ] || break
+    sleep 0.05
+done
+if [ -s "$tmp/view" ]; then
+    live=$url url=$(sed 's:/#token=.*::' "$tmp/view") token=$(sed 's/.*#token=//' "$tmp/view")
+    ask 200 GET /v1/playback
+    ask 200 POST /v1/playback '' '{"at": 3600}'
+    ask 400 POST /v1/playback '' '{"speed": 0}'
+    ask 403 POST /v1/jobs '' '{}'
+    kill $view
+    url=$live token=$admin
+else
+    check "a build without the page says so" grep -q 'built without npm' "$tmp/view.err"
+    printf '%s /v1/playback\n' GET POST >>"$tmp/seen"
+fi
+wait $view
 
 # ---- Coverage --------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ changed "an event missing" "DELETE FROM events WHERE seq = 50" status=2 err~'dam
 changed "a malformed body" "UPDATE events SET body = '{\"name\":4}' WHERE seq = 3" status=2 \
     err~"changed\.db, event 3:1:9: name: expected a name of 1 to 63 bytes, got '4'"
 changed "a newer version" "UPDATE meta SET value = '7' WHERE key = 'version'" status=2 out= \
-    err~'changed\.db: its version is 7, and this is pollux .*, which reads versions up to 2; use a newer'
+    err~'changed\.db: its version is 7, and this is pollux .*, which reads versions up to 4; use a newer'
 changed "more tables" "CREATE TABLE more (x)" status=2 err~'its tables are not those of a journal'
 run pollux replay "$tmp/none.db"
 expect "no file" status=2 out= err~'none\.db: cannot open it: No such file or directory'

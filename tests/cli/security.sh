@@ -241,6 +241,29 @@ expect "a token is revoked" status=200
 ask "$eve" GET /v1/jobs
 expect "a revoked token is refused" status=401
 
+# Streams of a token that expires end then.  On a slow machine it may expire before they begin: with a longer time, again.
+# follow PATH: prints the status of HTTP and curl's, 28 if nobody has ended the stream.
+follow()
+{
+    curl -sgN --max-time 120 -H "Authorization: Bearer $sue" -o "$tmp/.followed" -w '%{http_code}' "$url$1"
+    echo " $?"
+}
+for seconds in 2 10 60; do
+    sue=$(pollux token new --role admin --expires ${seconds}s sue)
+    secrets+=("$sue")
+    ran="streams of a token that expires after $seconds s"
+    err=
+    follow /v1/watch >"$tmp/watched" &
+    watching=$!
+    out="$(follow '/v1/jobs/adams/logs?follow=1')"
+    wait $watching
+    out+=" $(cat "$tmp/watched")"
+    [[ $out == *401* ]] || break
+done
+check "a log that is followed and the page's stream end when the token expires ($out)" grep -Eqx '200 (18|56) 200 (18|56)' <<<"$out"
+ask "$sue" GET /v1/jobs
+expect "an expired token is refused" status=401 out~'^{"error": ".*has expired \(20.* UTC\).*new one.*"}' err~'^WWW-Authenticate: Bearer'
+
 # ---- Bodies --------------------------------------------------------------------------------------
 
 head -c 1100000 /dev/zero | tr '\0' ' ' >"$tmp/large"
@@ -337,6 +360,17 @@ for header in 'Origin: http://evil.example' 'Origin: null' 'Origin: http://local
     ask "$admin" POST /v1/jobs/adams/cancel -H "$header"
     expect "cross-site: $header" status=403
 done
+page=$(curl -s -o /dev/null -w '%{http_code}' "$url/") # 404: it was built without one
+link=(-H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate')
+ask "" GET / "${link[@]}" -H 'Sec-Fetch-Dest: document'
+expect "a link of another site opens the page" status="$page"
+ask "" GET / "${link[@]}" -H 'Sec-Fetch-Dest: iframe'
+expect "a frame of another site does not" status=403
+ask "$admin" GET /v1/jobs "${link[@]}" -H 'Sec-Fetch-Dest: document'
+expect "a link does not open the API" status=403 out!adams
+ask "" GET /
+expect "the page is closed to other origins" status="$page"
+[ "$page" != 200 ] || expect "by its Content-Security-Policy" err~"default-src 'none'; script-src 'self'" err~"frame-ancestors 'none'"
 ask "" OPTIONS /v1/jobs -H 'Origin: http://evil.example' -H 'Access-Control-Request-Method: POST'
 expect "a preflight request gives no permission" status=403 err!Access-Control
 ask "$admin" GET /v1/jobs
@@ -472,6 +506,8 @@ daemon main "${root[@]}"
 check "a state directory open to others is closed" [ "$(stat -c %a "$state")" = 700 ]
 ask "$ann" GET /v1/jobs
 expect "tokens are valid after a restart" status=200
+ask "$sue" GET /v1/jobs
+expect "an expired token is refused after a restart" status=401 out~'has expired'
 rm "$state/admin.token"
 kill -HUP ${daemons[-1]}
 renewed()

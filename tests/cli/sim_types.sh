@@ -5,6 +5,9 @@
 
 mixed=t4:6x4,a100:2x8,rtx2080ti:3x8
 
+# reference CLUSTER WORKLOAD QUANTUM: a line per job, of the second implementation.
+reference() { python3 tests/cli/sim_types_reference.py "$tmp/profiles.json" "$@"; }
+
 # ---- One job alone --------------------------------------------------------------------------
 
 run pollux profiles
@@ -15,11 +18,32 @@ for type in t4:4 a100:8 rtx2080ti:8; do
         printf 'name,time,application,num_replicas,batch_size\na,0,%s,%s,%s\n' "$name" "$replicas" "$batch" >"$tmp/one.csv"
         run pollux sim "$tmp/one.csv" --node-group "${type%:*}:4x${type#*:}" --policy fifo --json - --no-times
         seconds=$(jq '.policies.fifo.workloads.one.jct.a' <<<"$out")
-        expected=$(python3 tests/cli/sim_types_reference.py "$tmp/profiles.json" "${type%:*}" "${type#*:}" "$name" "$replicas" "$batch")
+        expected=$(reference "${type%:*}:4x${type#*:}" "$tmp/one.csv" 1e9 | cut -d' ' -f2)
         check "$name on $replicas ${type%:*} with batch $batch: $seconds s, by the second implementation $expected s" \
             [ "${seconds%.*}" = "${expected%.*}" ]
     done
 done
+
+# ---- Jobs that share two types --------------------------------------------------------------
+
+cat >"$tmp/mix.csv" <<'END'
+name,time,application,num_replicas,batch_size
+bert-0,0,bert,4,48
+cifar10-1,30,cifar10,6,1024
+ncf-2,130,ncf,2,32768
+deepspeech2-3,300,deepspeech2,4,160
+cifar10-4,400,cifar10,2,512
+yolov3-5,900,yolov3,4,32
+bert-6,1200,bert,8,96
+deepspeech2-7,1500,deepspeech2,3,80
+END
+for quantum in 2000 10000 57600; do
+    reference t4:2x4,a100:1x4 "$tmp/mix.csv" $quantum >"$tmp/expected-$quantum"
+    run pollux sim "$tmp/mix.csv" --node-group t4:2x4,a100:1x4 --policy tiresias --policy-option quantum=$quantum --json "$tmp/mix.json" --no-times
+    check "eight jobs under tiresias with a quantum of $quantum: the times of the second implementation" \
+        diff <(cut -d' ' -f1,2 "$tmp/expected-$quantum") <(jq -r '.policies.tiresias.workloads.mix.jct | to_entries[] | "\(.key) \(.value | floor)"' "$tmp/mix.json")
+done
+check "some of them restart on another type" grep -Eq ' [1-9] .*(t4-a100|a100-t4)' "$tmp/expected-2000"
 
 # ---- All policies ---------------------------------------------------------------------------
 
@@ -87,7 +111,7 @@ wrong_file()
 wrong_file "empty" "" 'wrong.yaml'
 wrong_file "no groups" "{}" 'groups: expected'
 wrong_file "an empty list" "groups: []" 'expected at least one group'
-wrong_file "a type twice" "groups: [{type: a, nodes: 1, gpus_per_node: 1}, {type: a, nodes: 1, gpus_per_node: 1}]" 'expected one group for each type'
+wrong_file "a type twice" "groups: [{type: a, nodes: 1, gpus_per_node: 1}, {type: a, nodes: 1, gpus_per_node: 1}]" 'expected one group for each name'
 wrong_file "a negative number" "groups: [{type: a, nodes: -1, gpus_per_node: 1}]" 'nodes: expected'
 wrong_file "an unknown field" "groups: [{type: a, nodes: 1, gpus_per_node: 1, speed: 3}]" 'speed: no such field'
 jct() { pollux sim "$tmp/short.csv" --policy pollux --node-group $mixed "$@" --json - | jq '.policies[].mean_avg_jct'; }

@@ -70,6 +70,7 @@ train 4 "${same[@]}" --fixed "$(fixed 4)" --checkpoints "$tmp/whole4/saved"
 expect "the same with four replicas" status=0 out~'finished at progress'
 
 # interrupt DIR REPLICAS...: run there with these replica counts in turn, stopped at a random update each time but the last.
+# Two of these run at the same time, hence a TMPDIR for each (lib_trainer.sh).
 interrupt()
 {
     local dir=$1 turn=0 stopped=0 from until pid replicas
@@ -79,7 +80,7 @@ interrupt()
         turn=$((turn + 1))
         from=$(updates "$dir")
         until=$((from + 1 + RANDOM % 15))
-        mpirun -np "$replicas" "$trainer" "${same[@]}" --fixed "$(fixed "$replicas")" --checkpoints "$dir/saved" \
+        TMPDIR=$dir mpirun -np "$replicas" "$trainer" "${same[@]}" --fixed "$(fixed "$replicas")" --checkpoints "$dir/saved" \
             --trace "$dir" >"$dir/out" 2>"$dir/err" &
         pid=$!
         if [ $stopped -lt $stops ]; then

@@ -48,6 +48,21 @@ pollux resume hare >/dev/null
 soon "it returns to the fast node, by what it measured" on hare
 soon "it reports from there" trained_on quick
 
+# ---- What another job has measured ----------------------------------------------------------------
+
+pollux drain hare >/dev/null
+soon "on the slow node again" on tortoise
+submit second "${adaptive[@]}" --max 1 --application other --checkpoint-dir "$tmp/second" -- \
+    "$trainer" mlp --total 100000 --rate 0.05 --report 1 "${pace[@]}"
+soon "a job of another application, without speeds, trains there" is second \
+    '.replicas > 0 and .hints.type == "slow" and .hints.model != null'
+pollux resume hare >/dev/null
+soon "it moves to the fast node, by the ratio of the first job" is second \
+    '(.placement | keys == ["hare"]) and .hints.type == "quick" and .hints.model != null'
+pollux cancel second >/dev/null
+soon "it is cancelled" has_ended second
+soon "the first job is on the fast node, too" on hare
+
 # ---- Limits of types ------------------------------------------------------------------------------
 
 run pollux submit --name elsewhere --types a100,h100 -- true

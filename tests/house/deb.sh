@@ -25,6 +25,16 @@ expect "the packaged Python package runs" status=0 out~'replicas=1'
 run dpkg-deb -f build/deb/python3-pollux_"$version"_all.deb Depends Suggests
 expect "it depends on Python and the library, and suggests torch" status=0 \
     out~'^Depends: libpollux1 \(.*python3' out~'^Suggests: .*python3-torch' out!'^Depends:.*torch'
+check "the packaged programs have the page" grep -q 'PAGE_BUILT 1' "build/deb/pollux-$version/build/web/page_built.h"
+# A tree whose page could not be built, and a build that does nothing.
+mkdir -p "$tmp/bin" "$tmp/tree/build/web"
+printf '#!/bin/sh\n' >"$tmp/bin/dh_auto_build"
+chmod +x "$tmp/bin/dh_auto_build"
+echo '#define PAGE_BUILT 0 /* no packages */' >"$tmp/tree/build/web/page_built.h"
+run env PATH="$tmp/bin:$PATH" make -s -C "$tmp/tree" -f "$PWD/debian/rules" override_dh_auto_build
+expect "no package is built without the page" status=2 err~'page is missing'
+run env PATH="$tmp/bin:$PATH" DEB_BUILD_PROFILES=nopage make -s -C "$tmp/tree" -f "$PWD/debian/rules" override_dh_auto_build
+expect "unless that was asked for" status=0 err=
 check "the packaged command runs" "$tmp/root/usr/bin/pollux" --version
 run dpkg-deb -f build/deb/libpollux1_"$version"_*.deb Depends
 expect "the library needs libc only" status=0 out~'^libc6 \([^,]*\)$'

@@ -14,12 +14,19 @@ nothing_left()
     return 1
 }
 
+rm -f build/demo/report.html
 run tools/demo
 expect "the demo runs to its end" status=0 out~'^All done in [0-9]+ s' out~'alice +[0-9]+ s' out~'Mean JCT' err=
 expect "it says that speed is paced" out~'paced to 1 ms'
 expect "jobs arrive, grow, fail, resume and finish" out~'alice +1 -> 2 replicas' out~'dave +failed; it will resume' \
     out~'dave .*killed once and resumed' out~'carol .*never moved' out~'erin +finished'
 check "it leaves nothing behind" nothing_left
+expect "it names the page, and the file of its token, but no token" out~'Watch it in a browser: http://127\.0\.0\.1:[0-9]+/$' \
+    out~'token once: cat .*/admin\.token$' out!'[0-9A-Za-z_-]{32}'
+expect "it names what it leaves behind" out~'pollux view build/demo/journal\.db' out~'report is build/demo/report\.html'
+check "its report has the jobs" grep -q -a 'alice' build/demo/report.html
+check "its journal is played" env POLLUX="$POLLUX" bash -c 'timeout -s TERM 20 $POLLUX view build/demo/journal.db >"$0/view" &
+    for i in {1..100}; do grep -q "http://.*#token=" "$0/view" && kill $! && wait $! && exit 0; sleep 0.1; done; exit 1' "$tmp"
 
 # interrupted SIGNAL TEXT: send it when the demo has printed TEXT.
 interrupted()
@@ -33,11 +40,13 @@ interrupted()
         grep -q "$at" "$tmp/out" 2>/dev/null && break
         sleep 0.1
     done
+    page=$(curl -s --compressed "$(sed -n 's/^.*Watch it in a browser: \(http[^ ]*\/\).*/\1/p' "$tmp/out")")
     kill "-$signal" -- "-$demo"
     wait $demo
     status=$? out=$(cat "$tmp/out") err=
 }
 interrupted TERM 'alice  *starts'
+check "the page was there while it ran" grep -q '^<!doctype html>' <<<"$page"
 expect "SIGTERM while a job starts ends it" status=143
 check "SIGTERM: nothing is left behind" nothing_left
 interrupted INT 'bob  *1 -> '

@@ -12,7 +12,11 @@ expect "finds everything that a build needs" status=0 out= err=
 run tools/setup everything
 expect "an unknown set" status=2 err~'^usage'
 run tools/setup --list soak
-expect "soak includes all sets" status=0 out~'^gcc$' out~'^jq$' out~'^libcmocka-dev$' out~'^debootstrap$'
+expect "soak includes all sets" status=0 out~'^gcc$' out~'^jq$' out~'^libcmocka-dev$' out~'^debootstrap$' out~'^chromium$'
+run tools/setup --list web
+expect "web has what the page and its tests need" status=0 out~'^npm$' out~'^chromium$' out~'^prometheus$' out!'^libcmocka-dev$'
+run tools/setup --list build
+expect "a build needs no npm" status=0 out!'npm'
 
 # ---- Half-installed libraries -------------------------------------------------------------------
 
@@ -69,6 +73,10 @@ printf '#!/bin/sh\nexit 127\n' >"$tmp/broken/jq"
 chmod +x "$tmp/broken/jq"
 run env PATH="$tmp/broken:$PATH" tools/setup --check demo
 only "a command that does not run" jq "does not run"
+cp "$tmp/broken/jq" "$tmp/broken/promtool"
+rm "$tmp/broken/jq"
+run env PATH="$tmp/broken:$PATH" tools/setup --check web
+only "a Prometheus without its promtool" prometheus "does not run"
 
 # Debian's Python, with a torch that is installed but cannot be imported.
 echo 'raise ImportError("libtorch.so: cannot open shared object file")' >"$tmp/broken/torch/__init__.py"

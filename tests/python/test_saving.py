@@ -148,3 +148,31 @@ def stop_at_a_random_time(running):
     time.sleep(random.random() * 0.4)
     for rank in random.choice([(0,), (1,), (0, 1)]):
         os.killpg(running.processes[rank].pid, signal.SIGTERM)
+
+
+LAST_TO_END = """
+import atexit, time
+
+
+def wait():
+    print("ending", flush=True)
+    time.sleep(1)
+
+
+atexit.register(wait)  # the first that is registered runs last
+import sys
+import saving_cases as cases
+
+cases.Program(sys.argv[1] + "/saved", randomness=False).run()
+"""
+
+
+def test_a_process_that_has_trained_ignores_a_stop(tmp_path):
+    """polluxd may decide to stop a job in the moment in which it ends."""
+    script = tmp_path / "program.py"
+    script.write_text(LAST_TO_END)
+    path = os.pathsep.join([os.path.dirname(__file__), os.environ["PYTHONPATH"]])
+    with replicas.Replicas(script, 1, tmp_path, environment={"PYTHONPATH": path}) as running:
+        running.wait_for(lambda output: "ending" in output)
+        running.signal(signal.SIGTERM)
+        running.wait().check()

@@ -88,7 +88,7 @@ as ann scancel "${id[owner]}"
 slurm scontrol suspend "${id[suspend]}"
 pollux scale suspend --min 1 --max 1 >/dev/null
 slurm scancel --full -s KILL "${id[kill]}"
-slurm scontrol update JobId="${id[limit]}" EndTime=now
+until_true slurm scontrol update JobId="${id[limit]}" EndTime=now
 slurm scontrol update JobId="${id[requeue]}" Requeue=1
 slurm scontrol requeue "${id[requeue]}"
 # Its own node is full for a moment: the preemption takes the GPUs of job priority, or of another one there.

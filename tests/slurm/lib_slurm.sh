@@ -238,10 +238,12 @@ configure()
 	JobCompType=jobcomp/filetxt
 	JobCompLoc=$cluster/log/jobs
 	JobRequeue=0
-	KillWait=5
+	KillWait=${kill_wait_s-5}
 	SlurmctldTimeout=6
 	SlurmdTimeout=${slurmd_timeout_s-6}
 	MessageTimeout=5
+	# A step of a node that is cut off cannot report its end; after this time Slurm would drain the node.
+	UnkillableStepTimeout=600
 	InactiveLimit=0
 	MinJobAge=300
 	MaxJobCount=20000

@@ -3,6 +3,7 @@
 # Slurm puts it into its queue again, or forgets the next one.  The next allocation continues with the same state directory, and no job is
 # lost; without jobs none follows.
 . tests/slurm/lib_slurm.sh
+kill_wait_s=30 # as Slurm's default
 $separate || { skip "no namespaces"; exit 0; }
 cluster_up 5 4
 
@@ -17,13 +18,19 @@ cat >"$tmp/double/sbatch" <<END
 [ -z "\$SLURM_JOB_ID" ] || ! mkdir "$tmp/double/forgotten" 2>/dev/null || { echo 900000; exit; }
 exec $(command -v sbatch) "\$@"
 END
-# The script looks for the next allocation after 20 s; here sooner.
+# The script looks for the next allocation after 20 s; here sooner, or much later while there is a file `late`.
 cat >"$tmp/double/sleep" <<END
 #!/bin/bash
-[ "\$1" != 20 ] || set -- 3.25
+[ "\$1" != 20 ] || if [ -e "$tmp/double/late" ]; then set -- 200; else set -- 3.25; fi
 exec $(command -v sleep) "\$@"
 END
-chmod 755 "$tmp/double/sbatch" "$tmp/double/sleep"
+# While there is a file `silent`, Slurm does not answer the script; it gets a line for each request.
+cat >"$tmp/double/squeue" <<END
+#!/bin/bash
+[ ! -e "$tmp/double/silent" ] || { echo "\$*" >>"$tmp/double/silent"; exit 1; }
+exec $(command -v squeue) "\$@"
+END
+chmod 755 "$tmp/double/sbatch" "$tmp/double/sleep" "$tmp/double/squeue"
 rm -f "$state/address"
 PATH=$tmp/double:$PATH run pollux slurm-pilot --state "$state" -N3 --gpus-per-node=4 -t 60 --chain -- --interval 1 --restart-delay 0
 expect "a chain is submitted" status=0 out~'^Submitted batch job [0-9]+$'
@@ -78,13 +85,31 @@ soon "the next allocation starts after scancel" other
 soon "its polluxd answers, too" answers
 soon "the job continues there, too" started 4
 holds "that is no failure, either" is job '.failures == 0'
+first=$(slurm squeue -h -t R -o %i)
+soon "a next allocation that Slurm has forgotten is submitted again" grep -qs 'does not know the next allocation' "$state/pilot-$first.log"
+
+# ---- Slurm has forgotten the next allocation, and does not answer when this one ends --------------
+
+soon "the next allocation is known" one_waits
+touch "$tmp/double/late"
+rmdir "$tmp/double/forgotten"
+slurm scancel "$(slurm squeue -h -t R -o %i)"
+soon "an allocation starts whose next one is forgotten" started 5
+first=$(slurm squeue -h -t R -o %i)
+rm "$tmp/double/late"
+: >"$tmp/double/silent"
+rm -f "$state/address"
+slurm scancel "$first"
+soon "its script asks Slurm at its end" grep -q -e '-t all' "$tmp/double/silent"
+rm "$tmp/double/silent"
+soon "it asks again, and submits the next one" grep -qs 'does not know the next allocation' "$state/pilot-$first.log"
+soon "the job continues there" started 6
+holds "without a failure" is job '.failures == 0'
 
 # ---- The chain ends ----------------------------------------------------------------------------
 
-# Slurm has forgotten the next allocation.
 first=$(slurm squeue -h -t R -o %i) batch=$(slurm squeue -h -t R -o %B)
-soon "a next allocation that Slurm has forgotten is submitted again" grep -qs 'does not know the next allocation' "$state/pilot-$first.log"
-soon "it waits for the one that runs" one_waits
+soon "the next allocation waits for the one that runs" one_waits
 soon "the script has confirmed it" eval '[ -z "$(node_pids "$batch" "sleep 3.25")" ]'
 slurm sbatch -Q -J post -o /dev/null -d "afterany:$first" --wrap 'sleep 1000'
 end_jobs job

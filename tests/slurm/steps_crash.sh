@@ -81,6 +81,27 @@ for visit in $visits; do
     holds "$job: it finishes" is $job '.phase == "finished" and .failures == 0'
     stop_polluxd
 done
+# ---- A step without its srun --------------------------------------------------------------------
+
+# srun makes the step, but slurmd does not run and cannot start its processes; then polluxd and srun are killed.
+run_polluxd ""
+until_true answers
+for node in n0 n1; do pollux drain $node >/dev/null; done
+slurmd_kill n2
+submit orphan --min 1 --max 1 --backoff 1 -- "$worker"
+has_step() { slurm squeue -h -s -o %j | grep -q '^orphan\.1\.'; }
+soon "orphan: Slurm has its step" has_step
+stop_polluxd
+node_pids n0 "^srun " | xargs -r kill -KILL 2>/dev/null
+slurmd_start n2
+run_polluxd ""
+until_true answers
+holds "orphan: Slurm still has the step" has_step
+PATIENCE=180 soon "orphan: it starts again" is orphan '.phase == "running" and .generation == 2 and .failures == 0'
+soon "orphan: its replica runs" grep -q '^orphan 2 ' "$starts"
+end_jobs orphan
+holds "orphan: it finishes" is orphan '.phase == "finished" and .failures == 0'
+stop_polluxd
 check "polluxd died at its fault points: $hits times" [ "$hits" -ge 12 ]
 holds "no replica was started twice" [ -z "$(twice)" ]
 slurm scancel "$allocation"

@@ -4,8 +4,8 @@
 #     POLLUX=build/gcc/pollux bash tests/soak/jct.sh [SET...]
 #
 # Each set has generated workloads; its row has the mean of their mean JCTs and of their p99s, relative to pollux.  Both are at most
-# the bounds of the set.  The targets are a p99 of 1.05, and the mean that the policy had with constants in seconds on the same workloads (rounded up); where docs/policies.md
-# says that one is missed, the bound is what was measured, so that it gets no worse.
+# the bounds of the set.  The targets are a p99 of 1.05, and the mean that the policy had with constants in seconds on the same workloads (rounded up).  Where docs/policies.md
+# says that one is missed, where the mean before was not measured or was larger than that of pollux, the bound is what was measured (rounded up), so that it gets no worse.
 # SEEDS: seeds of the workloads, 201 to 204 by default.  Those below 110 were used to choose the constants.
 # BEFORE: an earlier build of pollux, whose pollux-jct is shown as well.
 . tests/cli/lib.sh
@@ -64,18 +64,18 @@ compare()
 echo "note: | set | mean JCT / pollux | p99 / pollux |${BEFORE:+ mean before | p99 before |}"
 compare 160-jobs 0.962 1.05 t --jobs 160 --
 compare 480-jobs 0.627 1.05 t --jobs 480 --
-compare equal-cifar10 1 1.05 t --jobs 480 --mix cifar10=1 --
+compare equal-cifar10 0.991 1.05 t --jobs 480 --mix cifar10=1 --
 compare bursts 0.934 1.06 't - t % 7200' --day-night 1 --
-compare 512-gpus 1 1.09 t --jobs 1280 -- --nodes 128
+compare 512-gpus 0.969 1.09 t --jobs 1280 -- --nodes 128
 # Delay and interval are scaled, too, or they are those of always.
 compare times-0.1 0.96 1.05 't / 10' -- --profiles "$tmp/profiles-0.1.json" --interval 6 --restart-delay 3
 compare times-0.1-delay-30 0.993 1.05 't / 10' -- --profiles "$tmp/profiles-0.1.json"
-compare times-10 1 1.06 't * 10' -- --profiles "$tmp/profiles-10.json" --interval 600 --restart-delay 300
+compare times-10 0.967 1.06 't * 10' -- --profiles "$tmp/profiles-10.json" --interval 600 --restart-delay 300
 compare times-10-delay-30 0.98 1.06 't * 10' -- --profiles "$tmp/profiles-10.json"
 compare 320-jobs 0.829 1.05 t --jobs 320 --
 compare equal-bert 0.9 1.05 t --mix bert=1 --
 compare equal-deepspeech2 0.867 1.05 t --jobs 120 --mix deepspeech2=1 --
-compare 96-hours 1 1.05 t --jobs 1440 --hours 96 --
+compare 96-hours 0.89 1.05 t --jobs 1440 --hours 96 --
 
 for set in "${wanted[@]}"; do
     [[ " ${known[*]} " == *" $set "* ]] || not_ok "no set is named $set; there are: ${known[*]}"

@@ -15,6 +15,7 @@ if [ "$(id -u)" = 0 ] && [ -z "${POLLUX_OWN_MOUNTS-}" ] && unshare --mount true 
     POLLUX_OWN_MOUNTS=1 exec unshare --mount -- bash "$0" "$@"
 fi
 . tests/slurm/lib_slurm.sh
+kill_wait_s=30 # as Slurm's default: a pilot that is cancelled keeps its chain while slurmctld starts again
 if [ -z "${POLLUX_OWN_MOUNTS-}" ] || ! $separate; then
     skip "it needs root, and namespaces"
     exit 0

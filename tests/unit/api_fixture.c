@@ -103,7 +103,7 @@ int api_fixture_post_reports (struct api_fixture *fixture)
 
 static void add_token (struct api_fixture *fixture, unsigned role, const char *name, char *ret)
 {
-    assert_int_equal (0, tokens_add (fixture->tokens, role, name, ret, NULL));
+    assert_int_equal (0, tokens_add (fixture->tokens, role, name, 0, 0, ret, NULL));
 }
 
 static void read_admin (struct api_fixture *fixture)
@@ -215,6 +215,8 @@ static int send_request (struct api_fixture *fixture, const char *token, const c
     fprintf (file, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method, target);
     if (token)
         fprintf (file, "Authorization: Bearer %s\r\n", token);
+    if (fixture->headers)
+        fputs (fixture->headers, file);
     if (type)
         fprintf (file, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, strlen (body));
     fprintf (file, "\r\n%s", type ? body : "");

@@ -25,8 +25,9 @@ struct api_fixture {
     void *backend; /* the local one, for logs */
     char folder[64];
     char admin[TOKEN_SIZE], ann[TOKEN_SIZE], bob[TOKEN_SIZE], eve[TOKEN_SIZE]; /* eve: read-only */
-    int posts;        /* events posted by handlers */
-    int post_failure; /* the next post fails with this code; 0: none */
+    const char *headers; /* lines for the next requests, each with CR LF; NULL: none */
+    int posts;           /* events posted by handlers */
+    int post_failure;    /* the next post fails with this code; 0: none */
     /* The newest log becomes this long when the one before it is asked for; 0: it stays as it is. */
     off_t log_grows;
 };

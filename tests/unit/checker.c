@@ -113,13 +113,19 @@ static const char *type_of (const struct view *view, struct placement placement)
     return placement.count > 0 ? view->nodes[placement.shares[0].node].type : "";
 }
 
-static bool one_type (const struct view *view, struct placement placement)
+/* Same type, and equally often taken back. */
+static bool alike (const struct node *a, const struct node *b)
 {
-    bool same_type = true;
+    return strcmp (a->type, b->type) == 0 && a->revocations_per_s == b->revocations_per_s;
+}
+
+static bool all_alike (const struct view *view, struct placement placement)
+{
+    bool yes = true;
     for (int i = 1; i < placement.count; i++)
-        same_type &= strcmp (view->nodes[placement.shares[i].node].type,
-                             view->nodes[placement.shares[i - 1].node].type) == 0;
-    return same_type;
+        yes &= alike (&view->nodes[placement.shares[i].node],
+                      &view->nodes[placement.shares[i - 1].node]);
+    return yes;
 }
 
 static bool pinned (const struct view *view, const struct job *job)
@@ -170,8 +176,8 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
                 return SENTENCE ("job %d is pinned, and moved", i);
         } else if (!allowed (job, count) || count > limit_of (job)) {
             return SENTENCE ("job %d: %d replicas are not allowed", i, count);
-        } else if (!one_type (view, placement)) {
-            return SENTENCE ("job %d: nodes of several types", i);
+        } else if (!all_alike (view, placement)) {
+            return SENTENCE ("job %d: nodes of several types or rates", i);
         } else if (count > 0 && !may_use (job, type_of (view, placement))) {
             return SENTENCE ("job %d: nodes of a type that it may not use", i);
         }
@@ -246,6 +252,29 @@ static struct fair_shares fair_shares_of (const struct view *view)
     return out;
 }
 
+static double delay_of (const struct view *view, const struct job *job)
+{
+    return isnan (job->spec.restart_delay_s) ? view->restart_delay_s : job->spec.restart_delay_s;
+}
+
+/* How many times as long a job takes because its nodes are taken back: the fewest nodes that could have its replicas
+ * count, but at least two of several. */
+static double longer_by_revocations (const struct view *view, const struct job *job,
+                                     struct placement placement)
+{
+    const struct node *first = &view->nodes[placement.shares[0].node];
+    int largest = 0, nodes = 1;
+    for (int i = 0; i < view->node_count; i++)
+        if (view->nodes[i].available && alike (&view->nodes[i], first) &&
+            view->nodes[i].slots > largest)
+            largest = view->nodes[i].slots;
+    while (nodes * largest < count_of (placement))
+        nodes++;
+    if (placement.count > 1 && nodes < 2)
+        nodes = 2;
+    return 1 + nodes * first->revocations_per_s * delay_of (view, job);
+}
+
 static double term_of (const struct view *view, const struct fair_shares *fair, int index,
                        struct placement placement)
 {
@@ -255,9 +284,9 @@ static double term_of (const struct view *view, const struct fair_shares *fair, 
     if (goodput == 0)
         return 0.001;
     double x = goodput / fair->goodputs[index] * fair->nodes / fair->slots;
+    x /= longer_by_revocations (view, job, placement);
     if (!same (view, placement, job->placement)) {
-        double delay =
-            isnan (job->spec.restart_delay_s) ? view->restart_delay_s : job->spec.restart_delay_s;
+        double delay = delay_of (view, job);
         double trained = job->age_s - job->restarts * delay;
         trained = trained > 0 ? trained : 0;
         x *= job->age_s + delay > 0 ? trained / (job->age_s + delay) : 1;
@@ -343,7 +372,7 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
     int replicas = count_of (placement);
     const char *type = type_of (view, placement);
     if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]) ||
-        !one_type (view, placement) || (replicas > 0 && !may_use (view->jobs[job], type)))
+        !all_alike (view, placement) || (replicas > 0 && !may_use (view->jobs[job], type)))
         return;
     for (int i = 0; i < count && count > 1; i++)
         if (search->multi[shares[i].node])

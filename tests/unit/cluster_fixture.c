@@ -53,12 +53,9 @@ int cluster_fixture_submit (struct cluster_fixture *fixture, const char *name, i
                             .max_failures = 3,
                             .backoff_s = 10};
     snprintf (spec.name, sizeof (spec.name), "%s", name);
-    struct event event = {
-        .type = EVENT_SUBMIT,
-        .job = fixture->cluster.job_count,
-        .submit = {.spec = &spec,
-                   .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
-                   .launch = &launch}};
+    struct event event = {.type = EVENT_SUBMIT,
+                          .job = fixture->cluster.job_count,
+                          .submit = {.spec = &spec, .hints = hints_unknown, .launch = &launch}};
     cluster_fixture_apply (fixture, &event);
     return event.job;
 }
@@ -78,7 +75,9 @@ struct hints cluster_fixture_hints (double progress, double total)
         .limits = {.init_batch = 128, .max_batch = 8192, .min_local = 16, .max_local = 512},
         .max_profiled_replicas = 8,
         .progress = progress,
-        .total = total};
+        .total = total,
+        .step_s = NAN,
+        .rate_factor = NAN};
 }
 
 void cluster_fixture_report (struct cluster_fixture *fixture, int job, struct hints hints,

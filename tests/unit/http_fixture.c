@@ -59,6 +59,20 @@ static void handle_large (void *self, struct http_request *request)
     http_answer (request, 200, "text/plain", text, HTTP_FIXTURE_LARGE);
 }
 
+/* "page", by gzip -9 -n. */
+static void handle_page (void *self, struct http_request *request)
+{
+    static const unsigned char bytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00,
+                                          0x02, 0x03, 0x2b, 0x48, 0x4c, 0x4f, 0x05, 0x00,
+                                          0x20, 0xb6, 0x0a, 0x14, 0x04, 0x00, 0x00, 0x00};
+    (void)self;
+    http_answer_header (request, "Cache-Control", "no-cache");
+    if (http_has_version (request, "\"v1\""))
+        http_answer (request, 304, NULL, NULL, 0);
+    else
+        http_answer_gzip (request, 200, "text/html", bytes, sizeof (bytes), 4);
+}
+
 static void stream_gone (void *self)
 {
     struct http_fixture *fixture = self;
@@ -80,17 +94,39 @@ static void handle_stream (void *self, struct http_request *request)
         fixture->opened++;
 }
 
+static void handle_packets (void *self, struct http_request *request)
+{
+    static const struct http_stream_owner owner = {.gone = stream_gone, .drained = stream_drained};
+    struct http_fixture *fixture = self;
+    if (http_stream_open_packets (request, "text/event-stream", &owner, fixture,
+                                  &fixture->stream) == 0)
+        fixture->opened++;
+}
+
+static void handle_json (void *self, struct http_request *request)
+{
+    char *text = malloc (5000);
+    (void)self;
+    memset (text, 'x', 5000);
+    memcpy (text, "{\"text\": \"", 10);
+    memcpy (text + 4998, "\"}", 2);
+    http_answer (request, 200, "application/json", text, 5000);
+}
+
 static void handle_silent (void *self, struct http_request *request)
 {
     (void)self;
     (void)request;
 }
 
-static int authorize (void *self, const char *token, struct http_identity *ret)
+static int authorize (void *self, const char *token, struct http_identity *ret,
+                      struct pollux_error *err)
 {
     (void)self;
-    if (strcmp (token, "ann") != 0 && strcmp (token, "bob") != 0 && strcmp (token, "eve") != 0)
+    if (strcmp (token, "ann") != 0 && strcmp (token, "bob") != 0 && strcmp (token, "eve") != 0) {
+        *err = (struct pollux_error){.text = "this token is no name"};
         return -EACCES;
+    }
     ret->role = strcmp (token, "eve") == 0 ? 2 : 1;
     snprintf (ret->name, sizeof (ret->name), "%s", token);
     return 0;
@@ -98,11 +134,14 @@ static int authorize (void *self, const char *token, struct http_identity *ret)
 
 static const struct http_route routes[] = {
     {HTTP_GET, "/open", handle_open, 0, 0, NULL},
+    {HTTP_GET, "/page", handle_page, 0, HTTP_PAGE, NULL},
     {HTTP_GET, "/echo/{name}", handle_echo, 1, 0, "a b"},
     {HTTP_POST, "/echo/{name}", handle_echo, 1, HTTP_JSON | HTTP_YAML, NULL},
     {HTTP_POST, "/durable", handle_durable, 1, HTTP_DURABLE | HTTP_JSON, NULL},
     {HTTP_GET, "/large", handle_large, 1, 0, NULL},
     {HTTP_GET, "/stream", handle_stream, 3, 0, NULL},
+    {HTTP_GET, "/packets", handle_packets, 3, 0, NULL},
+    {HTTP_GET, "/json", handle_json, 0, 0, NULL},
     {HTTP_GET, "/silent", handle_silent, 1, 0, NULL},
 };
 
@@ -186,6 +225,7 @@ static bool read_once (struct http_fixture *fixture, int client, size_t *length)
     if (got == 0 || (got < 0 && errno != EAGAIN))
         fixture->closed = true;
     fixture->received[*length] = '\0';
+    fixture->received_length = *length;
     return got > 0;
 }
 

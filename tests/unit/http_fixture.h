@@ -4,11 +4,14 @@
  * and with a clock that the test sets.
  *
  *     GET  /open                     no token needed: "open"
+ *     GET  /page                     a page that sites may link to: "page", compressed
  *     GET  /echo/{name}?a=&b=        ECHO_ROLES: a description of the request
  *     POST /echo/{name}              the same with a body of JSON or YAML
  *     POST /durable                  held until released: 201 "done"
  *     GET  /large                    LARGE bytes, more than sockets buffer
  *     GET  /stream                   fixture.stream
+ *     GET  /packets                  fixture.stream, of packets
+ *     GET  /json                     {"text": "xx..."} of 5,000 bytes
  *     GET  /silent                   its handler sends no answer
  *
  * Tokens: "ann" and "bob" have role 1, "eve" has role 2.
@@ -29,7 +32,8 @@ struct http_fixture {
     struct http_stream *stream; /* the last stream opened */
     int opened, gone, drained, handled;
     char *received; /* by the last http_fixture_receive, with a NUL at the end */
-    bool closed;    /* the server has closed the connection */
+    size_t received_length;
+    bool closed; /* the server has closed the connection */
 };
 
 /* *state is a struct http_fixture without a server; options can be changed before http_fixture_start. */

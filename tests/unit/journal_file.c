@@ -89,7 +89,8 @@ struct cluster journal_cluster (void)
     struct cluster cluster = {0};
     struct pollux_error err = {""};
     struct store *store = journal_open (STORE_READ);
-    if (store_restore (store, &cluster, NULL, &err) < 0 || journal_fold (store, &cluster, &err) < 0)
+    if (store_restore (store, &cluster, NULL, NULL, &err) < 0 ||
+        journal_fold (store, &cluster, &err) < 0)
         fail_msg ("%s", err.text);
     journal_close (store);
     return cluster;

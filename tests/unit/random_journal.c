@@ -6,6 +6,7 @@
  */
 #include "random_journal.h"
 
+#include "scaling/power_next.h"
 #include "unit.h"
 
 static const int64_t S = 1000000;
@@ -20,6 +21,7 @@ struct generator {
     struct job_spec spec;
     struct launch launch;
     struct report reports[JOBS_LIMIT];
+    struct node_group groups[2];
 };
 
 static int below (struct rng *rng, int bound)
@@ -39,6 +41,8 @@ static struct hints some_hints (struct rng *rng, double progress)
         .max_profiled_replicas = below (rng, 9),
         .progress = progress,
         .total = 1e4,
+        .step_s = below (rng, 2) ? 0.1 + rng_uniform (rng) : NAN,
+        .rate_factor = below (rng, 2) ? 1 + rng_uniform (rng) : NAN,
     };
 }
 
@@ -82,11 +86,100 @@ static struct event submit_event (struct generator *generator, const struct clus
                                      .launch = generator->what.real ? &generator->launch : NULL}};
 }
 
+/* ---- Groups of nodes ---------------------------------------------------------------------- */
+
+static struct event groups_event (struct generator *generator)
+{
+    struct rng *rng = &generator->rng;
+    generator->groups[0] = (struct node_group){.name = "own",
+                                               .names = "n[0-3]",
+                                               .slots_per_node = 4,
+                                               .nodes = 4,
+                                               .min_nodes = below (rng, 3),
+                                               .max_nodes = 4,
+                                               .boot_s = 60,
+                                               .price_per_node_hour = below (rng, 3)};
+    generator->groups[1] = (struct node_group){.name = "spot",
+                                               .slots_per_node = 4,
+                                               .max_nodes = 6,
+                                               .price_per_node_hour = rng_uniform (rng),
+                                               .revocable = true,
+                                               .notice_s = 30,
+                                               .revocations_per_day = 10 * rng_uniform (rng)};
+    return (struct event){.type = EVENT_GROUPS,
+                          .job = -1,
+                          .groups = {generator->groups, 2, {.kind = GOAL_BUDGET, .limit = 9}}};
+}
+
+static struct event size_event (struct rng *rng, const struct cluster *cluster)
+{
+    struct event event = {.type = EVENT_SIZE,
+                          .job = -1,
+                          .size = {.utility = below (rng, 5) ? rng_uniform (rng) : NAN,
+                                   .resize = below (rng, 3) == 0}};
+    for (int i = 0; event.size.resize && i < cluster->power.count; i++) {
+        const struct node_group *group = &cluster->power.groups[i];
+        event.size.nodes[i] =
+            group->min_nodes + below (rng, group->max_nodes - group->min_nodes + 1);
+    }
+    if (event.size.resize)
+        snprintf (event.size.reason, sizeof (event.size.reason), "because of %d", below (rng, 99));
+    return event;
+}
+
+/* What may happen to a node of a group by itself; false: nothing. */
+static bool node_happens (struct rng *rng, const struct cluster *cluster, int node,
+                          struct event *ret)
+{
+    const struct node_power *power = &cluster->node_power[node];
+    bool comes = power->state == POWER_STARTING || below (rng, 9) == 0;
+    struct event event = {.type = EVENT_POWER, .job = -1};
+    snprintf (event.power.node, sizeof (event.power.node), "%s", cluster->nodes[node].name);
+    if (power->group < 0)
+        return false;
+    if (comes || (power->state == POWER_UP && below (rng, 9) == 0)) {
+        event = (struct event){
+            .type = EVENT_NODE, .job = -1, .node = {.slots = comes ? 4 : 0, .available = comes}};
+        snprintf (event.node.name, sizeof (event.node.name), "%s", cluster->nodes[node].name);
+    } else if (power->state == POWER_STOPPING || power->state == POWER_FAILED) {
+        event.power.state = POWER_OFF;
+    } else if (power->state == POWER_UP || power->state == POWER_DRAINING) {
+        event.power.state = POWER_DRAINING;
+        event.power.deadline_us = cluster->now_us + 30 * S;
+        snprintf (event.power.detail, sizeof (event.power.detail), "revoked");
+    } else {
+        return false;
+    }
+    *ret = event;
+    return true;
+}
+
+static bool group_change (struct generator *generator, const struct cluster *cluster,
+                          struct event *ret)
+{
+    struct rng *rng = &generator->rng;
+    int what = below (rng, 40);
+    if (!generator->what.groups || what > 20)
+        return false;
+    if (cluster->power.count == 0 || what == 0)
+        *ret = groups_event (generator);
+    else if (what < 6)
+        *ret = size_event (rng, cluster);
+    else if (what < 14 || cluster->node_count == 0)
+        return power_next (cluster, cluster->now_us + (what == 13 ? 3600 * S : 0), ret) == 1;
+    else
+        return node_happens (rng, cluster, below (rng, cluster->node_count), ret);
+    return true;
+}
+
 /* A random event between two rounds. */
 static struct event change (struct generator *generator, const struct cluster *cluster)
 {
     struct rng *rng = &generator->rng;
     int what = below (rng, 10), live = cluster->live.count;
+    struct event of_group;
+    if (generator->what.groups && group_change (generator, cluster, &of_group))
+        return of_group;
     if (what < 4 || live == 0)
         return submit_event (generator, cluster);
     if (what == 4)
@@ -295,6 +388,7 @@ static void jobs_alike (const struct job *a, const struct job *b)
     assert_int_equal (a->aged_us, b->aged_us);
     assert_memory_equal (&a->attained_s, &b->attained_s, sizeof (double));
     assert_memory_equal (&a->held_s, &b->held_s, sizeof (double));
+    assert_memory_equal (&a->cost, &b->cost, sizeof (double));
     assert_int_equal (a->charged_us, b->charged_us);
     assert_int_equal (a->generation, b->generation);
     assert_int_equal (a->restarts, b->restarts);
@@ -325,6 +419,65 @@ static void jobs_equal (const struct job *a, const struct job *b)
     launches_equal (a->launch, b->launch);
 }
 
+void node_groups_equal (const struct node_group *a, const struct node_group *b)
+{
+    assert_string_equal (a->name, b->name);
+    assert_string_equal (a->type, b->type);
+    assert_string_equal (a->names, b->names);
+    assert_int_equal (a->slots_per_node, b->slots_per_node);
+    assert_int_equal (a->nodes, b->nodes);
+    assert_int_equal (a->min_nodes, b->min_nodes);
+    assert_int_equal (a->max_nodes, b->max_nodes);
+    assert_memory_equal (&a->boot_s, &b->boot_s, sizeof (double));
+    assert_memory_equal (&a->price_per_node_hour, &b->price_per_node_hour, sizeof (double));
+    assert_int_equal (a->revocable, b->revocable);
+    assert_memory_equal (&a->notice_s, &b->notice_s, sizeof (double));
+    assert_memory_equal (&a->revocations_per_day, &b->revocations_per_day, sizeof (double));
+    assert_int_equal (a->retired, b->retired);
+}
+
+static void node_powers_equal (const struct node_power *a, const struct node_power *b)
+{
+    assert_int_equal (a->group, b->group);
+    assert_int_equal (a->state, b->state);
+    assert_int_equal (a->since_us, b->since_us);
+    assert_int_equal (a->deadline_us, b->deadline_us);
+    assert_int_equal (a->billed_us, b->billed_us);
+    assert_int_equal (a->came, b->came);
+    assert_int_equal (a->failures, b->failures);
+}
+
+static void powers_equal (const struct power *a, const struct power *b)
+{
+    assert_int_equal (a->count, b->count);
+    for (int i = 0; i < a->count; i++)
+        node_groups_equal (&a->groups[i], &b->groups[i]);
+    assert_int_equal (a->goal.kind, b->goal.kind);
+    assert_memory_equal (&a->goal.low, &b->goal.low, sizeof (double));
+    assert_memory_equal (&a->goal.high, &b->goal.high, sizeof (double));
+    assert_memory_equal (&a->goal.limit, &b->goal.limit, sizeof (double));
+    assert_memory_equal (a->wanted, b->wanted, sizeof (a->wanted));
+    assert_int_equal (a->resized_us, b->resized_us);
+    assert_string_equal (a->reason, b->reason);
+    assert_int_equal (a->utility_count, b->utility_count);
+    if (a->utility_count > 0)
+        assert_memory_equal (a->utilities, b->utilities,
+                             (size_t)a->utility_count * sizeof (double));
+    assert_int_equal (a->boots, b->boots);
+}
+
+static void ledgers_equal (const struct ledger *a, const struct ledger *b)
+{
+    assert_int_equal (a->count, b->count);
+    for (int i = 0; i < a->count; i++) {
+        assert_int_equal (a->rows[i].month, b->rows[i].month);
+        assert_int_equal (a->rows[i].capacity, b->rows[i].capacity);
+        assert_string_equal (a->rows[i].owner, b->rows[i].owner);
+        assert_memory_equal (&a->rows[i].slot_s, &b->rows[i].slot_s, sizeof (double));
+        assert_memory_equal (&a->rows[i].cost, &b->rows[i].cost, sizeof (double));
+    }
+}
+
 void clusters_equal (const struct cluster *a, const struct cluster *b)
 {
     clusters_alike (a, b);
@@ -338,8 +491,15 @@ void clusters_alike (const struct cluster *a, const struct cluster *b)
     assert_int_equal (a->node_count, b->node_count);
     for (int i = 0; i < a->node_count; i++) {
         assert_string_equal (a->nodes[i].name, b->nodes[i].name);
+        assert_string_equal (a->nodes[i].type, b->nodes[i].type);
+        assert_int_equal (a->nodes[i].slots, b->nodes[i].slots);
         assert_int_equal (a->nodes[i].available, b->nodes[i].available);
+        assert_memory_equal (&a->nodes[i].revocations_per_s, &b->nodes[i].revocations_per_s,
+                             sizeof (double));
+        node_powers_equal (&a->node_power[i], &b->node_power[i]);
     }
+    powers_equal (&a->power, &b->power);
+    ledgers_equal (&a->ledger, &b->ledger);
     assert_int_equal (a->job_count, b->job_count);
     for (int i = 0; i < a->job_count; i++)
         if (job_live (a->jobs[i]))

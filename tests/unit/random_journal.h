@@ -16,6 +16,9 @@ struct random_journal {
      * after every change a round fills free slots; some full rounds are cold (the policy starts
      * without memory). */
     bool real;
+    /* Nodes n0 to n3 are a group, and there is a group spot of at most 6 nodes, which are ordered, come or fail to come, are
+     * revoked and returned.  Prices change. */
+    bool groups;
     bool *cold; /* if true, the next full round is cold, and clears it; may be NULL */
 };
 
@@ -25,6 +28,9 @@ int random_journal_write (const struct random_journal *options, struct journal j
 
 /* Fail the test unless both have the same program, or none. */
 void launches_equal (const struct launch *a, const struct launch *b);
+
+/* Fail the test unless all fields of the groups are equal. */
+void node_groups_equal (const struct node_group *a, const struct node_group *b);
 
 /* Fail the test unless the clusters are equal in everything that events determine. */
 void clusters_equal (const struct cluster *a, const struct cluster *b);

@@ -46,7 +46,9 @@ static struct message message_of (const struct type_profiles *types)
                             .limits = {128, 8192, 16, 512, true},
                             .progress = 1000.5,
                             .total = 20000,
-                            .batch = {64, 1}};
+                            .batch = {64, 1},
+                            .step_s = 0.123456789,
+                            .rate_factor = 2.5};
 }
 
 static void test_message_comes_back (void **unused)
@@ -70,6 +72,7 @@ static void test_message_comes_back (void **unused)
     assert_int_equal (hints->max_profiled_replicas, 4);
     assert_true (hints->progress == 1000.5 && hints->total == 20000);
     assert_true (report.report.batch.m == 64 && report.report.batch.s == 1);
+    assert_true (hints->step_s == 0.123457 && hints->rate_factor == 2.5); /* six digits */
     /* Without a model, a total, a generation. */
     types.items[0].fitted = false;
     message.total = 0;
@@ -99,6 +102,8 @@ static void test_message_of_any_numbers (void **unused)
         message.progress = x[9];
         message.total = x[10];
         message.batch = (struct pollux_batch){(int64_t)rng_below (&rng, 3), -1};
+        message.step_s = x[11];
+        message.rate_factor = x[rng_below (&rng, COUNT (x))];
         message.limits.max_batch = POLLUX_BATCH_LIMIT;
         char text[MESSAGE_SIZE];
         size_t length = message_write (&message, text);
@@ -270,6 +275,7 @@ static void test_reports_arrive (void **state)
     assert_int_equal (drain (place, &report), 1); /* the first fit is news */
     assert_true (report.report.hints.has_model);
     assert_int_equal (report.report.hints.max_profiled_replicas, 1);
+    assert_true (report.report.hints.step_s > 0 && report.report.hints.rate_factor >= 1);
     /* Then one per 30 s. */
     for (int i = 0; i < 3000; i++)
         step (agent, &clock_s);

@@ -542,6 +542,8 @@ static void test_profile_is_bounded (void **unused)
         assert_true (profile_add (&profile, shape, m, 1e-3 * (double)m, 2e-3 * (double)m));
         assert_true (profile_add (&profile, shape, 1, 1e-3, 2e-3));
     }
+    assert_true (profile_step_s (&profile, shape, 1) == 2e-3);
+    assert_true (isnan (profile_step_s (&profile, shape, 1 << 20)));
     assert_false (profile_add (&profile, shape, 1, 0, 1));
     assert_false (profile_add (&profile, shape, 1, 1, NAN));
     assert_false (profile_add (&profile, shape, 1, 1, 1e10));

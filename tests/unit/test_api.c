@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/page.h"
 #include "backend/run.h"
 #include "store/store.h"
 
@@ -89,6 +90,7 @@ static void every_route_checks_its_token (void **state)
         const char *method, *target, *type, *body;
         int none, admin, ann, bob, eve, job_a, job_b; /* status for each token */
     } rows[] = {
+        {"GET", "/assets/nothing", NULL, NULL, 404, 404, 404, 404, 404, 404, 404},
         {"GET", "/healthz", NULL, NULL, 200, 200, 200, 200, 200, 200, 200},
         {"GET", "/readyz", NULL, NULL, 401, 200, 200, 200, 200, 200, 200},
         {"GET", "/metrics", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
@@ -107,6 +109,9 @@ static void every_route_checks_its_token (void **state)
         {"POST", "/v1/nodes/n0/resume", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},
         {"GET", "/v1/plan", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
         {"GET", "/v1/rounds", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/rounds/99", NULL, NULL, 401, 404, 404, 404, 404, 403, 403},
+        {"GET", "/v1/history", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/jobs/a/history", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
         {"GET", "/v1/events?follow=0", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
         {"GET", "/v1/tokens", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},
         {"DELETE", "/v1/tokens/nobody", NULL, NULL, 401, 404, 403, 403, 403, 403, 403},
@@ -125,6 +130,58 @@ static void every_route_checks_its_token (void **state)
                 fail_msg ("%s %s with token %zu: got %d, want %d", rows[i].method, rows[i].target,
                           j, got, wanted[j]);
         }
+    }
+}
+
+/* The page needs no token, and its headers keep other origins out. */
+static void the_page_is_served (void **state)
+{
+    struct api_fixture *fixture = *state;
+    static const struct {
+        const char *path, *type, *text;
+    } files[] = {{"/", "text/html", "<!doctype html>"},
+                 {"/assets/page.js", "text/javascript", "Pollux"},
+                 {"/assets/page.css", "text/css", "{"},
+                 {"/assets/favicon.svg", "image/svg+xml", "<svg"}};
+    for (size_t i = 0; i < COUNT (files); i++) {
+        fixture->headers = NULL;
+        struct reply reply = api_fixture_ask (fixture, NULL, "GET", files[i].path, NULL, NULL);
+        if (!page_is_built ()) {
+            assert_int_equal (reply.status, 404);
+            assert_non_null (strstr (reply.body, "without its page"));
+            reply_clear (&reply);
+            continue;
+        }
+        assert_int_equal (reply.status, 200);
+        assert_non_null (strstr (reply.head, files[i].type));
+        assert_non_null (strstr (reply.head, "Content-Security-Policy: default-src 'none';"));
+        assert_non_null (strstr (reply.head, "frame-ancestors 'none'\r\n"));
+        assert_non_null (strstr (reply.head, "X-Content-Type-Options: nosniff\r\n"));
+        assert_non_null (strstr (reply.head, "Referrer-Policy: no-referrer\r\n"));
+        assert_non_null (strstr (reply.head, "Cache-Control: no-cache\r\n"));
+        assert_non_null (strstr (reply.body, files[i].text));
+        char header[96];
+        const char *tag = strstr (reply.head, "ETag: W/");
+        assert_non_null (tag);
+        snprintf (header, sizeof (header), "If-None-Match: %.*s\r\n", (int)strcspn (tag + 6, "\r"),
+                  tag + 6);
+        fixture->headers = header;
+        assert_int_equal (304,
+                          api_fixture_status (fixture, NULL, "GET", files[i].path, NULL, NULL));
+        fixture->headers = "Accept-Encoding: gzip\r\nIf-None-Match: \"x\"\r\n";
+        struct reply packed = api_fixture_ask (fixture, NULL, "GET", files[i].path, NULL, NULL);
+        assert_int_equal (packed.status, 200);
+        assert_non_null (strstr (packed.head, "Content-Encoding: gzip\r\n"));
+        assert_memory_equal (packed.body, "\x1f\x8b", 2);
+        reply_clear (&packed);
+        reply_clear (&reply);
+    }
+    size_t length;
+    const char *report = page_report (&length);
+    assert_int_equal (report != NULL, page_is_built ());
+    if (report) {
+        assert_int_equal (strlen (report), length);
+        assert_non_null (strstr (report, "/* DATA */"));
     }
 }
 
@@ -178,6 +235,26 @@ static void life_of_a_job (void **state)
     assert_int_equal (reply.status, 400);
     assert_true (json_array_size (json_object_get (reply.json, "problems")) >= 3);
     reply_clear (&reply);
+
+    /* check=1 has the same answers, and changes nothing. */
+    int posted = fixture->posts;
+    reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs?check=1", as_yaml,
+                             "command: python3 src/train.py\ntypes: [h100]\n");
+    assert_int_equal (reply.status, 200);
+    assert_string_equal (text_at (reply.json, "name"), "train-2");
+    assert_int_equal (json_array_size (json_object_get (reply.json, "problems")), 0);
+    assert_non_null (strstr (text_at (reply.json, "warning"), "h100"));
+    reply_clear (&reply);
+    reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs?check=1", as_yaml,
+                             "name: ../x\ncommand: true\nmax_replica: 3\nweight: -1\n");
+    assert_int_equal (reply.status, 400);
+    assert_true (json_array_size (json_object_get (reply.json, "problems")) >= 3);
+    reply_clear (&reply);
+    assert_int_equal (409, api_fixture_status (fixture, fixture->bob, "POST", "/v1/jobs?check=1",
+                                               as_json,
+                                               "{\"name\": \"train-1\", \"command\": [\"x\"]}"));
+    assert_int_equal (fixture->posts, posted);
+    assert_int_equal (fixture->cluster_fixture.cluster.job_count, 1);
 
     start (fixture, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
     fixture->cluster_fixture.now_us += 10 * S;
@@ -451,6 +528,163 @@ static void nodes_plan_and_rounds (void **state)
                       api_fixture_status (fixture, fixture->eve, "GET", "/readyz", NULL, NULL));
 }
 
+/* A round whose plan gives each active job `replicas` on node n0, or none. */
+static void hold_round (struct api_fixture *fixture, const int *replicas, int count)
+{
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = fixture->cluster_fixture.round};
+    struct plan plan = {0};
+    assert_int_equal (0, api_fixture_take (fixture, &round, NULL));
+    assert_int_equal (0, plan_reset (&plan, count));
+    for (int i = 0; i < count; i++) {
+        struct share share = {0, replicas[i]};
+        if (replicas[i] > 0)
+            assert_int_equal (0, plan_place (&plan, i, (struct placement){&share, 1}));
+    }
+    plan.price = 0.5;
+    struct event decided = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
+    assert_int_equal (0, api_fixture_take (fixture, &decided, NULL));
+    plan_clear (&plan);
+    api_fixture_step (fixture);
+}
+
+static struct reply show_round (struct api_fixture *fixture, int64_t age)
+{
+    char target[64];
+    snprintf (target, sizeof (target), "/v1/rounds/%lld",
+              (long long)round_history_get (&fixture->status.rounds, age)->seq);
+    return api_fixture_ask (fixture, fixture->eve, "GET", target, NULL, NULL);
+}
+
+static void expect_json (const json_t *object, const char *key, const char *text)
+{
+    char *found = json_dumps (json_object_get (object, key), JSON_COMPACT | JSON_ENCODE_ANY);
+    assert_string_equal (found, text);
+    free (found);
+}
+
+static void expect_round (const json_t *object, const char *key,
+                          const struct round_summary *summary)
+{
+    assert_int_equal (int_at (object, key), summary->seq);
+}
+
+static void a_round_shows_its_changes (void **state)
+{
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    submit (fixture, fixture->ann, "name: b\ncommand: sleep 1\n");
+    submit (fixture, fixture->ann, "name: c\ncommand: sleep 1\n");
+    hold_round (fixture, (int[]){1, 2, 1}, 3);
+    struct reply reply = show_round (fixture, 0);
+    assert_int_equal (reply.status, 200);
+    expect_json (reply.json, "previous", "null");
+    expect_json (reply.json, "next", "null");
+    expect_json (reply.json, "before", "{}");
+    expect_json (reply.json, "after", "{\"a\":{\"n0\":1},\"b\":{\"n0\":2},\"c\":{\"n0\":1}}");
+    assert_int_equal (json_array_size (json_object_get (reply.json, "changes")), 3);
+    reply_clear (&reply);
+    /* a ends by itself, b shrinks, c stops. */
+    fixture->cluster_fixture.now_us += S;
+    struct event cancel = {.type = EVENT_CANCEL, .job = 0};
+    assert_int_equal (0, api_fixture_take (fixture, &cancel, NULL));
+    fixture->cluster_fixture.now_us += S;
+    hold_round (fixture, (int[]){1, 0}, 2);
+    reply = show_round (fixture, 0);
+    expect_json (reply.json, "changes",
+                 "[{\"job\":\"b\",\"from\":{\"n0\":2},\"to\":{\"n0\":1}},"
+                 "{\"job\":\"c\",\"from\":{\"n0\":1},\"to\":{}}]");
+    expect_json (reply.json, "after", "{\"b\":{\"n0\":1}}");
+    expect_json (reply.json, "changed", "2");
+    expect_json (reply.json, "text", "\"2 jobs changed: b 2 -> 1, c stops\"");
+    reply_clear (&reply);
+    /* A snapshot replaces the plans. */
+    assert_int_equal (0, store_compact (fixture->store, &fixture->cluster_fixture.cluster, NULL, 0,
+                                        &fixture->status.history, NULL));
+    hold_round (fixture, (int[]){1, 0}, 2);
+    reply = show_round (fixture, 1);
+    assert_int_equal (reply.status, 200);
+    expect_round (reply.json, "previous", round_history_get (&fixture->status.rounds, 2));
+    expect_round (reply.json, "next", round_history_get (&fixture->status.rounds, 0));
+    expect_json (reply.json, "after", "null");
+    expect_json (reply.json, "changes", "null");
+    reply_clear (&reply);
+    reply = show_round (fixture, 0);
+    expect_json (reply.json, "before", "null");
+    expect_json (reply.json, "after", "{\"b\":{\"n0\":1}}");
+    expect_json (reply.json, "changes", "null");
+    reply_clear (&reply);
+    static const char *const none[] = {"/v1/rounds/0", "/v1/rounds/-1", "/v1/rounds/x",
+                                       "/v1/rounds/99999999999999999999"};
+    for (size_t i = 0; i < COUNT (none); i++)
+        assert_int_equal (404,
+                          api_fixture_status (fixture, fixture->eve, "GET", none[i], NULL, NULL));
+}
+
+static double last_of (const json_t *columns, const char *key)
+{
+    json_t *column = json_object_get (columns, key);
+    assert_int_equal (json_array_size (column), json_array_size (json_object_get (columns, "at")));
+    json_t *last = json_array_get (column, json_array_size (column) - 1);
+    return json_is_null (last) ? NAN : json_number_value (last);
+}
+
+static void the_past_is_told (void **state)
+{
+    struct api_fixture *fixture = *state;
+    struct cluster_fixture *cluster = &fixture->cluster_fixture;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    cluster->now_us += 30 * S;
+    start (fixture, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
+    cluster->now_us += 60 * S;
+    struct report report = {
+        .batch = {64, 0}, .hints = cluster_fixture_hints (100, 1000), .oracle_remaining = NAN};
+    report.hints.step_s = 0.2;
+    report.hints.rate_factor = 1.25;
+    for (int i = 0; i < 2; i++) {
+        struct event hints = {.type = EVENT_HINTS, .job = -1, .hints = {&report, 1}};
+        assert_int_equal (0, api_fixture_take (fixture, &hints, NULL));
+        cluster->now_us += 60 * S;
+    }
+    struct reply reply =
+        api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/a/history", NULL, NULL);
+    assert_int_equal (reply.status, 200);
+    json_t *points = json_object_get (reply.json, "points");
+    assert_true (last_of (points, "at") == (double)cluster->now_us * 1e-6);
+    assert_true (last_of (points, "replicas") == 3 && last_of (points, "nodes") == 2);
+    assert_true (last_of (points, "batch") == 192 && last_of (points, "progress") == 100);
+    assert_true (last_of (points, "step_s") == 0.2 && last_of (points, "rate_factor") == 1.25);
+    assert_true (last_of (points, "goodput") > 0 && last_of (points, "noise_scale") > 0);
+    json_t *generation = json_array_get (json_object_get (reply.json, "generations"), 0);
+    expect_json (generation, "placement", "{\"n0\":2,\"n1\":1}");
+    expect_json (generation, "kind", "null");
+    expect_json (generation, "ended_at", "null");
+    json_t *measured = json_array_get (json_object_get (reply.json, "measured"), 0);
+    assert_int_equal (int_at (measured, "m"), 64);
+    double predicted_s = json_number_value (json_object_get (measured, "predicted_s"));
+    assert_true (predicted_s > 0);
+    reply_clear (&reply);
+    end (fixture, 0, EXITED_FINISHED);
+    cluster->now_us += 600 * S;
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/a/history", NULL, NULL);
+    points = json_object_get (reply.json, "points");
+    assert_true (last_of (points, "replicas") == 0 && last_of (points, "goodput") == 0);
+    assert_true (last_of (points, "at") == (double)(cluster->now_us - 600 * S) * 1e-6);
+    generation = json_array_get (json_object_get (reply.json, "generations"), 0);
+    expect_json (generation, "kind", "\"finished\"");
+    measured = json_array_get (json_object_get (reply.json, "measured"), 0);
+    assert_true (json_number_value (json_object_get (measured, "predicted_s")) == predicted_s);
+    reply_clear (&reply);
+    hold_round (fixture, NULL, 0); /* an event, so that the time until now is over */
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/history", NULL, NULL);
+    json_t *minutes = json_object_get (reply.json, "minutes");
+    assert_true (json_array_size (json_object_get (minutes, "at")) >= 13);
+    assert_true (last_of (minutes, "slots") == 8 && last_of (minutes, "used") == 0);
+    assert_true (json_number_value (json_array_get (json_object_get (minutes, "used"), 2)) == 3);
+    assert_true (last_of (json_object_get (reply.json, "hours"), "slots") == 8);
+    assert_true (isnan (last_of (minutes, "price")));
+    reply_clear (&reply);
+}
+
 static void tokens_are_added_and_deleted (void **state)
 {
     struct api_fixture *fixture = *state;
@@ -466,12 +700,16 @@ static void tokens_are_added_and_deleted (void **state)
     reply_clear (&reply);
     assert_int_equal (409, api_fixture_status (fixture, fixture->admin, "POST", "/v1/tokens",
                                                as_json, "{\"name\": \"kim\", \"role\": \"user\"}"));
-    static const char *const bad[] = {"{\"name\": \"x\", \"role\": \"job\"}",
-                                      "{\"name\": \"x\", \"role\": \"root\"}",
-                                      "{\"name\": \"\", \"role\": \"user\"}",
-                                      "{\"name\": \"a b\", \"role\": \"user\"}",
-                                      "{\"role\": \"user\"}",
-                                      "{\"name\": \"x\", \"role\": \"user\", \"z\": 1}"};
+    static const char *const bad[] = {
+        "{\"name\": \"x\", \"role\": \"job\"}",
+        "{\"name\": \"x\", \"role\": \"root\"}",
+        "{\"name\": \"\", \"role\": \"user\"}",
+        "{\"name\": \"a b\", \"role\": \"user\"}",
+        "{\"role\": \"user\"}",
+        "{\"name\": \"x\", \"role\": \"user\", \"z\": 1}",
+        "{\"name\": \"x\", \"role\": \"user\", \"expires_s\": 0}",
+        "{\"name\": \"x\", \"role\": \"user\", \"expires_s\": 1e9}",
+        "{\"name\": \"x\", \"role\": \"user\", \"expires_s\": \"1d\"}"};
     for (size_t i = 0; i < COUNT (bad); i++)
         if (api_fixture_status (fixture, fixture->admin, "POST", "/v1/tokens", as_json, bad[i]) !=
             400)
@@ -537,7 +775,7 @@ static void compacted_events_are_sent_as_one (void **state)
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
     int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events"); /* after event 3 */
     assert_int_equal (
-        0, store_compact (fixture->store, &fixture->cluster_fixture.cluster, NULL, 0, NULL));
+        0, store_compact (fixture->store, &fixture->cluster_fixture.cluster, NULL, 0, NULL, NULL));
     struct reply reply =
         api_fixture_ask (fixture, fixture->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL);
     assert_int_equal (reply.status, 200);
@@ -762,6 +1000,70 @@ static void logs_of_all_generations (void **state)
                  "last keep theirs <==\n");
 }
 
+/* A token that expires: until then it is valid, then it is refused with the reason, and its streams end at that time; those
+ * of other tokens continue.  Its name can have a new one. */
+static void expired_tokens_are_refused (void **state)
+{
+    struct api_fixture *fixture = *state;
+    int64_t *now_us = &fixture->cluster_fixture.now_us;
+    char byte;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    write_log (fixture, 1, 0, "first\n");
+    struct reply reply =
+        api_fixture_ask (fixture, fixture->admin, "POST", "/v1/tokens", as_json,
+                         "{\"name\": \"kim\", \"role\": \"admin\", \"expires_s\": 60}");
+    assert_int_equal (reply.status, 201);
+    double expires_at = json_number_value (json_object_get (reply.json, "expires_at"));
+    int64_t expires_us = (int64_t)(expires_at * 1e6);
+    assert_true (expires_us >= *now_us + 60 * S && expires_us < *now_us + 61 * S);
+    assert_true (json_is_false (json_object_get (reply.json, "expired")));
+    char *kim = strdup (text_at (reply.json, "token"));
+    reply_clear (&reply);
+    int expiring[] = {api_fixture_stream (fixture, kim, "/v1/events"),
+                      api_fixture_stream (fixture, kim, "/v1/watch"),
+                      api_fixture_stream (fixture, kim, "/v1/jobs/a/logs?follow=1")};
+    int ann = api_fixture_stream (fixture, fixture->ann, "/v1/watch");
+    *now_us = expires_us - 1;
+    api_fixture_step (fixture);
+    assert_int_equal (200, api_fixture_status (fixture, kim, "GET", "/v1/jobs", NULL, NULL));
+    free (api_fixture_received (fixture, ann));
+    for (size_t i = 0; i < COUNT (expiring); i++) {
+        free (api_fixture_received (fixture, expiring[i]));
+        assert_int_equal (-1, recv (expiring[i], &byte, 1, MSG_DONTWAIT));
+    }
+    assert_true (api_due_us (fixture->api) <= expires_us);
+    *now_us = expires_us;
+    api_fixture_step (fixture);
+    for (size_t i = 0; i < COUNT (expiring); i++) {
+        free (api_fixture_received (fixture, expiring[i]));
+        assert_int_equal (0, recv (expiring[i], &byte, 1, MSG_DONTWAIT));
+        close (expiring[i]);
+    }
+    free (api_fixture_received (fixture, ann));
+    assert_int_equal (-1, recv (ann, &byte, 1, MSG_DONTWAIT));
+    assert_int_equal (http_server_counts (fixture->server).streams, 1);
+    close (ann);
+
+    reply = api_fixture_ask (fixture, kim, "GET", "/v1/jobs", NULL, NULL);
+    assert_int_equal (reply.status, 401);
+    assert_non_null (strstr (text_at (reply.json, "error"), "has expired (2026-01-01 00:01:"));
+    assert_non_null (strstr (reply.head, "WWW-Authenticate: Bearer"));
+    reply_clear (&reply);
+    reply = api_fixture_ask (fixture, fixture->admin, "GET", "/v1/tokens", NULL, NULL);
+    const json_t *tokens = json_object_get (reply.json, "tokens"),
+                 *first = json_array_get (tokens, 0), *last = json_array_get (tokens, 3);
+    assert_true (json_is_null (json_object_get (first, "expires_at")));
+    assert_true (json_is_false (json_object_get (first, "expired")));
+    assert_true (json_number_value (json_object_get (last, "expires_at")) == expires_at);
+    assert_true (json_is_true (json_object_get (last, "expired")));
+    reply_clear (&reply);
+    assert_int_equal (201, api_fixture_status (fixture, fixture->admin, "POST", "/v1/tokens",
+                                               as_json, "{\"name\": \"kim\", \"role\": \"user\"}"));
+    assert_int_equal (401, api_fixture_status (fixture, kim, "GET", "/v1/jobs", NULL, NULL));
+    free (kim);
+}
+
 static void missing_logs_have_a_reason (void **state)
 {
     struct api_fixture *fixture = *state;
@@ -891,6 +1193,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, open_fixture, close_fixture)
     const struct CMUnitTest tests[] = {
         TEST (every_route_checks_its_token),
+        TEST (the_page_is_served),
         TEST (environments_are_hidden),
         TEST (life_of_a_job),
         TEST (jobs_without_a_name_get_one),
@@ -898,10 +1201,13 @@ int main (void)
         TEST (limits_are_checked),
         TEST (reports_become_one_event),
         TEST (nodes_plan_and_rounds),
+        TEST (a_round_shows_its_changes),
+        TEST (the_past_is_told),
         TEST (tokens_are_added_and_deleted),
         TEST (events_can_be_followed),
         TEST (compacted_events_are_sent_as_one),
         TEST (deleted_tokens_end_their_streams),
+        TEST (expired_tokens_are_refused),
         TEST (slow_followers_lose_nothing),
         TEST (logs_are_tailed),
         TEST (logs_of_all_generations),

@@ -98,6 +98,97 @@ static void short_decisions_stay_in_the_loop (void **state)
     scene_clear (&scene);
 }
 
+/* With groups of nodes the thread decides on their size, too, after full rounds; not if the groups change meanwhile. */
+static void sizes_follow_full_rounds (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 2);
+    scene_add (&scene, "a", 1, "");
+    struct power power = {.count = 1,
+                          .groups = {{.name = "g", .slots_per_node = 4, .max_nodes = 2}}};
+    struct node_power node_power[2] = {{.group = -1}, {.group = -1}};
+    struct loop loop = {.policy = policies[0]};
+    struct async_decider *decider = NULL;
+    assert_int_equal (loop_begin (&loop, NULL), 0);
+    assert_int_equal (async_decider_new (0, &decider, NULL), 0);
+    struct decider_hook decider_hook = async_decider_hook (decider);
+    scene.view.node_power = node_power;
+    for (int i = 0; i < 4; i++) {
+        bool groups = i > 0, fill = i == 2, dropped = i == 3;
+        struct round round = {.fill = fill};
+        struct size_decision size;
+        const struct plan *plan;
+        double seconds;
+        scene.view.power = groups ? &power : NULL;
+        assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL),
+                          1);
+        if (dropped)
+            async_decider_drop_size (decider);
+        wait_for (decider);
+        assert_int_equal (async_decider_finish (decider, &plan, &seconds, NULL), 0);
+        struct cluster cluster = {.power = power};
+        assert_int_equal (async_decider_size (decider, &cluster, &size, NULL),
+                          groups && !fill && !dropped);
+    }
+    loop_clear (&loop);
+    async_decider_free (decider);
+    scene_clear (&scene);
+}
+
+/* The thread wants an idle cluster to go to its minimum.  That is dropped if nodes have come or go meanwhile. */
+static void outdated_sizes_are_dropped (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 2);
+    struct node_power before[2] = {{.group = 0, .state = POWER_UP},
+                                   {.group = 0, .state = POWER_UP}};
+    struct power power = {
+        .count = 1,
+        .groups = {{.name = "g", .slots_per_node = 4, .max_nodes = 3}},
+        .goal = {.kind = GOAL_BAND, .low = 0.3, .high = 0.6},
+        .wanted = {2},
+    };
+    const struct {
+        const char *what;
+        struct node_power nodes[3];
+        int wanted, posted;
+    } rows[] = {
+        {"nothing has changed", {before[0], before[1]}, 2, 1},
+        {"a node is gone", {before[0], {.group = 0, .state = POWER_STOPPING}}, 2, 0},
+        {"an order was cancelled", {before[0], before[1], {.state = POWER_STOPPING}}, 2, 0},
+        {"a node came that nobody ordered", {before[0], before[1], before[0]}, 3, 0},
+        {"an order has failed", {before[0], {.state = POWER_FAILED}}, 1, 0},
+    };
+    scene.view.power = &power;
+    scene.view.node_power = before;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct loop loop = {.policy = policies[0]};
+        struct async_decider *decider = NULL;
+        struct node_power nodes[3];
+        struct cluster cluster = {.power = power, .node_power = nodes, .node_count = 3};
+        struct round round = {0};
+        struct size_decision size;
+        const struct plan *plan;
+        double seconds;
+        memcpy (nodes, rows[i].nodes, sizeof (nodes));
+        cluster.power.wanted[0] = rows[i].wanted;
+        assert_int_equal (loop_begin (&loop, NULL), 0);
+        assert_int_equal (async_decider_new (0, &decider, NULL), 0);
+        struct decider_hook hook = async_decider_hook (decider);
+        assert_int_equal (hook.begin (hook.self, &loop, &scene.view, &round, NULL), 1);
+        wait_for (decider);
+        assert_int_equal (async_decider_finish (decider, &plan, &seconds, NULL), 0);
+        int posted = async_decider_size (decider, &cluster, &size, NULL);
+        if (posted != rows[i].posted)
+            fail_msg ("%s: %d", rows[i].what, posted);
+        async_decider_free (decider);
+        loop_clear (&loop);
+    }
+    scene_clear (&scene);
+}
+
 static void free_waits_for_a_running_decision (void **state)
 {
     (void)state;
@@ -125,6 +216,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (same_plan_as_in_the_loop),
         cmocka_unit_test (short_decisions_stay_in_the_loop),
+        cmocka_unit_test (sizes_follow_full_rounds),
+        cmocka_unit_test (outdated_sizes_are_dropped),
         cmocka_unit_test (free_waits_for_a_running_decision),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/slurm/command_set.h"
+#include "backend/command_set.h"
 #include "base/clock.h"
 
 /* What a command's `done` was told. */

@@ -74,6 +74,12 @@ static void test_whole (void **state)
                                "restart_delay: 0\n"
                                "fairness: -.inf\n"
                                "experience: false\n"
+                               "cluster: /c.yaml\n"
+                               "goal: band:0.35,0.65\n"
+                               "grow: |\n"
+                               "  order --now\n"
+                               "shrink: [/bin/give, back]\n"
+                               "hook_timeout: 9\n"
                                "tls_cert: /c.pem\n"
                                "tls_key: /c.key\n"
                                "tls_self_signed: true\n"
@@ -98,9 +104,13 @@ static void test_whole (void **state)
         "\"tls_cert\":\"/c.pem\",\"tls_key\":\"/c.key\","
         "\"host_names\":[\"head.example\"],\"admin_users\":[\"ann\",\"bob\"],\"backend\":\"local\","
         "\"nodes\":[{\"name\":\"left\",\"slots\":4},{\"name\":\"right\",\"slots\":2,\"type\":"
-        "\"a100\"},{\"name\":\"c\",\"slots\":1,\"type\":\"cpu\"}],\"checkpoints\":\"/ckpt\","
+        "\"a100\"},{\"name\":\"c\",\"slots\":1,\"type\":\"cpu\"}],"
+        "\"cluster\":\"/c.yaml\",\"goal\":\"band:0.35,0.65\","
+        "\"grow\":[\"/bin/sh\",\"-c\",\"order --now \\\"$@\\\"\",\"grow\"],"
+        "\"shrink\":[\"/bin/give\",\"back\"],\"checkpoints\":\"/ckpt\","
         "\"slots\":\"cpu\",\"policy\":\"fifo\",\"interval\":1.5,\"restart_delay\":0.0,"
-        "\"fairness\":\"-inf\",\"experience\":false,\"tls_self_signed\":true,\"insecure\":true,"
+        "\"fairness\":\"-inf\",\"experience\":false,\"hook_timeout\":9.0,\"tls_self_signed\":true,"
+        "\"insecure\":true,"
         "\"run_as\":\"nobody\","
         "\"allow_root\":true,\"auth\":\"munge\",\"log_"
         "level\":\"debug\","
@@ -155,7 +165,12 @@ static void test_all_at_once (void **state)
                                "connections_per_address: 9\n"
                                "run_as: ''\n"
                                "auth: magic\n"
-                               "admin_users: ['a b']\n";
+                               "admin_users: ['a b']\n"
+                               "cluster: here.yaml\n"
+                               "goal: bend\n"
+                               "grow: ' '\n"
+                               "shrink: 7\n"
+                               "hook_timeout: 0\n";
     static const char *const expected[] = {
         "c:1:8: state: expected an absolute path below 4096 bytes, got 'here'",
         "c:2:10: listen[0]: expected ADDRESS:PORT, such as 127.0.0.1:7467, or unix:/PATH, got "
@@ -187,6 +202,11 @@ static void test_all_at_once (void **state)
         "c:22:9: run_as: expected a name of 1 to 63 bytes, got ''''",
         "c:23:7: auth: expected \"token\" or \"munge\", got 'magic'",
         "c:24:15: admin_users[0]: expected the name of a user, got ''a b''",
+        "c:25:10: cluster: expected an absolute path below 4096 bytes, got 'here.yaml'",
+        "c:26:7: goal: goal 'bend': expected fixed, band:LOW,HIGH, budget:X or cost:F, got 'bend'",
+        "c:27:7: grow: expected a command, got '' ''",
+        "c:28:9: shrink: expected a text for the shell or a list of words, got '7'",
+        "c:29:15: hook_timeout: expected a number from 0.1 to 86400, got '0'",
     };
     struct wire_config config = {0};
     struct wire_diagnostics diagnostics = {0};

@@ -171,7 +171,7 @@ static pid_t start_daemon (const char *fault, int *ret_pipe)
     if (code == 0)
         store_guard (store, check, &epoch);
     if (code == 0)
-        code = store_restore (store, &cluster, NULL, &err);
+        code = store_restore (store, &cluster, NULL, NULL, &err);
     if (code == 0)
         code = journal_fold (store, &cluster, &err) < 0 ? -EIO : 0;
     struct journal journal = {0};
@@ -185,7 +185,7 @@ static pid_t start_daemon (const char *fault, int *ret_pipe)
         if (code == 0)
             code = cluster_apply (&cluster, &node, &err);
         if (code == 0 && i % 5 == 4)
-            code = store_compact (store, &cluster, NULL, 0, &err);
+            code = store_compact (store, &cluster, NULL, 0, NULL, &err);
         if (code == 0)
             code = store_commit (store, &err);
         if (code == 0 && write (ends[1], "", 1) != 1)
@@ -215,7 +215,8 @@ static int nodes_in (const char *path)
     struct cluster cluster = {0};
     struct pollux_error err = {""};
     if (store_open (path, STORE_READ, &store, &err) < 0 ||
-        store_restore (store, &cluster, NULL, &err) < 0 || journal_fold (store, &cluster, &err) < 0)
+        store_restore (store, &cluster, NULL, NULL, &err) < 0 ||
+        journal_fold (store, &cluster, &err) < 0)
         fail_msg ("%s", err.text);
     int count = cluster.node_count;
     store_close (store, NULL);
@@ -347,7 +348,7 @@ static void copy_of_a_busy_journal_is_whole (void **state)
         struct cluster cluster = {0};
         for (int i = 1;; i++) {
             append_node (store, &cluster, i);
-            if (i % 97 == 0 && store_compact (store, &cluster, NULL, 0, NULL) < 0)
+            if (i % 97 == 0 && store_compact (store, &cluster, NULL, 0, NULL, NULL) < 0)
                 _exit (1);
             if (store_commit (store, NULL) < 0 || write (ends[1], "", 1) != 1)
                 _exit (1);

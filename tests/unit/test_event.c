@@ -64,7 +64,9 @@ static struct hints random_hints (struct rng *rng)
 {
     struct hints hints = {.max_profiled_replicas = below (rng, 10) - 1,
                           .progress = real_or_unknown (rng, 1e18),
-                          .total = real_or_unknown (rng, 1e18)};
+                          .total = real_or_unknown (rng, 1e18),
+                          .step_s = real_or_unknown (rng, 1e12),
+                          .rate_factor = real_or_unknown (rng, 1e12)};
     hints.has_model = maybe (rng);
     if (hints.has_model) {
         hints.model = (struct pollux_model){
@@ -153,6 +155,15 @@ static void build_cluster (struct rng *rng, struct cluster *cluster)
     }
     struct event round = {.type = EVENT_ROUND, .job = -1};
     assert_int_equal (0, cluster_apply (cluster, &round, NULL));
+    struct event groups = {
+        .type = EVENT_GROUPS,
+        .job = -1,
+        .groups = {(struct node_group[]){
+                       {.name = "spot", .slots_per_node = 4, .max_nodes = NODES_LIMIT},
+                       {.name = "t4", .type = "t4", .slots_per_node = 8, .max_nodes = 3}},
+                   2,
+                   {.kind = GOAL_FIXED}}};
+    assert_int_equal (0, cluster_apply (cluster, &groups, NULL));
 }
 
 /* Some nodes in any order. */
@@ -179,7 +190,51 @@ struct parts {
     struct report reports[JOBS];
     struct share shares[NODES];
     struct plan plan;
+    struct node_group groups[NODE_GROUPS_LIMIT];
 };
+
+static struct goal random_goal (struct rng *rng)
+{
+    switch ((enum goal_kind)below (rng, GOAL_COST + 1)) {
+    case GOAL_BAND: {
+        double low = real (rng, 1e-300, 0.9);
+        return (struct goal){.kind = GOAL_BAND, .low = low, .high = low + (1 - low) / 2};
+    }
+    case GOAL_BUDGET:
+        return (struct goal){.kind = GOAL_BUDGET, .limit = real (rng, 0, 1e300)};
+    case GOAL_COST:
+        return (struct goal){.kind = GOAL_COST, .limit = real (rng, 1, 1e300)};
+    case GOAL_FIXED:
+        break;
+    }
+    return (struct goal){.kind = GOAL_FIXED};
+}
+
+static struct node_group random_group (struct rng *rng, int index)
+{
+    struct node_group group = {
+        .slots_per_node = 1 + below (rng, SLOTS_LIMIT),
+        .min_nodes = below (rng, 10),
+        .boot_s = real (rng, 0, 86400),
+        .price_per_node_hour = real (rng, 0, 1e9),
+        .revocable = maybe (rng),
+    };
+    group.retired = group.min_nodes == 0;
+    group.nodes = group.min_nodes + below (rng, 10);
+    group.max_nodes = maybe (rng) ? NODES_LIMIT : group.nodes + below (rng, 10);
+    if (group.revocable) {
+        group.notice_s = real (rng, 0, 86400);
+        group.revocations_per_day = real (rng, 0, 1e4);
+    }
+    snprintf (group.name, NAME_SIZE, "group_%d.", index);
+    snprintf (group.type, NAME_SIZE, "%s", maybe (rng) ? "a100" : "");
+    if (maybe (rng)) { /* at least one name, also for a group without nodes */
+        const char *first = maybe (rng) ? "0007" : "7";
+        snprintf (group.names, NAME_SIZE, "gpu%c[%s-%d]", 'a' + index, first,
+                  7 + group.max_nodes + below (rng, 3));
+    }
+    return group;
+}
 
 static void random_plan (struct rng *rng, const struct cluster *cluster, struct parts *parts)
 {
@@ -311,6 +366,30 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
         memset (event.exit.detail, 'd', (size_t)below (rng, DETAIL_SIZE));
         event.exit.pause_s = below (rng, 3) ? 0 : below (rng, PAUSE_LIMIT + 1);
         break;
+    case EVENT_GROUPS:
+        event.job = -1;
+        event.groups.list = parts->groups;
+        event.groups.count = below (rng, NODE_GROUPS_LIMIT + 1);
+        event.groups.goal = random_goal (rng);
+        for (int i = 0; i < event.groups.count; i++)
+            parts->groups[i] = random_group (rng, i);
+        break;
+    case EVENT_SIZE:
+        event.job = -1;
+        event.size.utility = maybe (rng) ? NAN : real (rng, 0, INFINITY);
+        event.size.resize = maybe (rng);
+        for (int i = 0; event.size.resize && i < cluster->power.count; i++)
+            event.size.nodes[i] = below (rng, NODES_LIMIT + 1);
+        if (event.size.resize)
+            memset (event.size.reason, 'r', (size_t)below (rng, DETAIL_SIZE));
+        break;
+    case EVENT_POWER:
+        event.job = -1;
+        name_of ("node", below (rng, 2 * NODES), event.power.node);
+        event.power.state = (enum power_state)below (rng, POWER_STATES);
+        event.power.deadline_us = maybe (rng) ? 0 : (int64_t)rng_below (rng, (uint64_t)1 << 53);
+        memset (event.power.detail, 'd', (size_t)below (rng, DETAIL_SIZE));
+        break;
     }
     return event;
 }
@@ -413,6 +492,14 @@ static void same_round (const struct round *a, const struct round *b)
     }
 }
 
+static void same_goal (const struct goal *a, const struct goal *b)
+{
+    assert_int_equal (a->kind, b->kind);
+    same_real (a->low, b->low);
+    same_real (a->high, b->high);
+    same_real (a->limit, b->limit);
+}
+
 static void same_event (const struct event *a, const struct event *b)
 {
     assert_true (a->at_us == b->at_us);
@@ -464,6 +551,24 @@ static void same_event (const struct event *a, const struct event *b)
         assert_string_equal (a->exit.detail, b->exit.detail);
         assert_int_equal (a->exit.pause_s, b->exit.pause_s);
         break;
+    case EVENT_GROUPS:
+        same_goal (&a->groups.goal, &b->groups.goal);
+        assert_int_equal (a->groups.count, b->groups.count);
+        for (int i = 0; i < a->groups.count; i++)
+            node_groups_equal (&a->groups.list[i], &b->groups.list[i]);
+        break;
+    case EVENT_SIZE:
+        same_real (a->size.utility, b->size.utility);
+        assert_int_equal (a->size.resize, b->size.resize);
+        assert_memory_equal (a->size.nodes, b->size.nodes, sizeof (a->size.nodes));
+        assert_string_equal (a->size.reason, b->size.reason);
+        break;
+    case EVENT_POWER:
+        assert_string_equal (a->power.node, b->power.node);
+        assert_int_equal (a->power.state, b->power.state);
+        assert_true (a->power.deadline_us == b->power.deadline_us);
+        assert_string_equal (a->power.detail, b->power.detail);
+        break;
     }
 }
 
@@ -496,7 +601,7 @@ static void every_type_comes_back (void **state)
 
 /* ---- Refusals and their messages ------------------------------------------------------------ */
 
-/* Nodes n0 and n1; jobs a, which has ended, b and c. */
+/* Nodes n0 and n1; jobs a, which has ended, b and c; a group spot. */
 static void small_cluster (struct cluster *cluster)
 {
     const char *const names[] = {"a", "b", "c"};
@@ -516,8 +621,12 @@ static void small_cluster (struct cluster *cluster)
     assert_int_equal (0, cluster_apply (cluster, &cancel, NULL));
     struct event round = {.type = EVENT_ROUND, .job = -1};
     assert_int_equal (0, cluster_apply (cluster, &round, NULL));
+    struct node_group spot = {.name = "spot", .slots_per_node = 4, .max_nodes = 16};
+    struct event groups = {.type = EVENT_GROUPS, .job = -1, .groups = {.list = &spot, .count = 1}};
+    assert_int_equal (0, cluster_apply (cluster, &groups, NULL));
 }
 
+#define GOAL "\"goal\":\"fixed\""
 #define SPEC                                                                                       \
     "\"min_replicas\":0,\"max_replicas\":4,\"weight\":1,\"preemptible\":true,\"adaptive\":true"
 #define MODEL                                                                                      \
@@ -628,6 +737,40 @@ static void malformed_rows_are_refused (void **state)
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":1}",
          "detail: expected a line"},
         {"EXIT", "b", "{\"generation\":2147483648,\"kind\":\"failed\"}", "generation: expected"},
+        {"GROUPS", NULL, "{}", "goal: expected"},
+        {"GROUPS", NULL, "{\"goal\":\"more\",\"groups\":[]}", "expected fixed, band:LOW,HIGH"},
+        {"GROUPS", NULL, "{" GOAL "}", "groups: expected an array, got nothing"},
+        {"GROUPS", NULL, "{" GOAL ",\"groups\":[{}]}", "groups[0].gpus_per_node: expected"},
+        {"GROUPS", NULL, "{" GOAL ",\"groups\":[{\"gpus_per_node\":1,\"max\":1}]}",
+         "groups[0]: expected a name or a type"},
+        {"GROUPS", NULL, "{" GOAL ",\"groups\":[{\"name\":\"a b\",\"gpus_per_node\":1,\"max\":1}]}",
+         "groups[0].name: expected letters"},
+        {"GROUPS", NULL,
+         "{" GOAL ",\"groups\":[{\"name\":\"a\",\"gpus_per_node\":1,\"max\":1,\"min\":2}]}",
+         "groups[0].min: expected min to be at most max, which is 1, got '2'"},
+        {"GROUPS", NULL,
+         "{" GOAL ",\"groups\":[{\"name\":\"a\",\"gpus_per_node\":1,\"max\":1},{\"name\":\"a\","
+         "\"gpus_per_node\":1,\"max\":1}]}",
+         "groups[1]: expected one group for each name"},
+        {"GROUPS", NULL,
+         "{" GOAL ",\"groups\":[{\"name\":\"a\",\"gpus_per_node\":1,\"max\":1},{\"name\":\"b\","
+         "\"names\":\"a-[0-9]\",\"gpus_per_node\":1,\"max\":1}]}",
+         "groups[1]: expected nodes of other names than those of group a"},
+        {"SIZE", NULL, "{\"utility\":-1}", "utility: expected"},
+        {"SIZE", NULL, "{\"reason\":\"why\"}", "nodes: expected it beside the reason"},
+        {"SIZE", NULL, "{\"nodes\":[]}", "nodes: expected an object"},
+        {"SIZE", NULL, "{\"nodes\":{}}", "nodes.spot: expected an integer"},
+        {"SIZE", NULL, "{\"nodes\":{\"spot\":-1}}", "nodes.spot: expected an integer from 0"},
+        {"SIZE", NULL, "{\"nodes\":{\"spot\":1,\"t4\":1}}",
+         "nodes.t4: expected the name of a group"},
+        {"SIZE", "b", "{}", "SIZE of job 'b': expected no job"},
+        {"POWER", NULL, "{\"state\":\"off\"}", "node: expected a name"},
+        {"POWER", NULL, "{\"node\":\"spot-0\"}", "state: expected"},
+        {"POWER", NULL, "{\"node\":\"spot-0\",\"state\":\"on\"}", "state: expected \"none\""},
+        {"POWER", NULL, "{\"node\":\"spot-0\",\"state\":\"off\",\"deadline_us\":-1}",
+         "deadline_us: expected"},
+        {"POWER", NULL, "{\"node\":\"spot-0\",\"state\":\"off\",\"detail\":\"a\\nb\"}",
+         "detail: expected a line"},
     };
     struct cluster cluster = {0};
     struct wire_event event = {0};
@@ -667,6 +810,10 @@ static void unreadable_events_are_not_written (void **state)
     struct placement twin = {(struct share[]){{0, 1}, {0, 1}}, 2};
     struct placement nowhere = {(struct share[]){{2, 1}}, 1};
     struct job_spec fine = {.name = "d", .max_replicas = 1, .weight = 1};
+    struct node_group blank = {.name = "a b", .slots_per_node = 1},
+                      narrow = {.name = "a", .slots_per_node = 1, .min_nodes = 1},
+                      dear = {.name = "a", .slots_per_node = 1, .price_per_node_hour = INFINITY};
+    struct goal upside_down = {.kind = GOAL_BAND, .low = 0.7, .high = 0.3};
     const struct {
         struct event event;
         const char *says;
@@ -698,6 +845,19 @@ static void unreadable_events_are_not_written (void **state)
         {{.type = EVENT_SUBMIT,
           .submit = {.spec = &fine, .launch = &(struct launch){.grace_s = 1}}},
          "SUBMIT: command: expected"},
+        {{.type = EVENT_GROUPS, .groups = {.list = &blank, .count = 1}}, "expected letters"},
+        {{.type = EVENT_GROUPS, .groups = {.list = &narrow, .count = 1}}, "min to be at most max"},
+        {{.type = EVENT_GROUPS, .groups = {.list = &dear, .count = 1}}, "price_per_node_hour"},
+        {{.type = EVENT_GROUPS, .groups = {.goal = upside_down}}, "GROUPS: goal"},
+        {{.type = EVENT_SIZE, .size = {.utility = -1}}, "SIZE: utility"},
+        {{.type = EVENT_SIZE, .size = {.resize = true, .nodes = {-1}}}, "SIZE: nodes.spot"},
+        {{.type = EVENT_SIZE, .size = {.resize = true, .reason = "\a"}}, "SIZE: reason"},
+        {{.type = EVENT_SIZE, .size = {.reason = "why"}}, "SIZE: reason: expected none"},
+        {{.type = EVENT_POWER, .power = {.state = POWER_OFF}}, "POWER: node"},
+        {{.type = EVENT_POWER, .power = {.node = "a", .state = (enum power_state)POWER_STATES}},
+         "POWER: state"},
+        {{.type = EVENT_POWER, .power = {.node = "a", .deadline_us = INT64_MAX}},
+         "POWER: deadline_us"},
     };
     struct wire_text_buffer buffer = {0};
     for (size_t i = 0; i < COUNT (cases); i++) {
@@ -724,6 +884,7 @@ static void rows_as_documented (void **state)
     assert_int_equal (0, plan_reset (&plan, 2));
     assert_int_equal (
         0, plan_place (&plan, 1, (struct placement){(struct share[]){{1, 4}, {0, 2}}, 2}));
+    struct node_group spot = {.name = "spot", .slots_per_node = 4, .max_nodes = 16};
     plan.speedups[1] = 2.5;
     plan.fitness = 0.5;
     const struct {
@@ -756,6 +917,17 @@ static void rows_as_documented (void **state)
          "{\"generation\":3,\"kind\":\"failed\",\"detail\":\"replica 1: exit code 7\"}"},
         {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_AGAIN, "", 20}},
          "{\"generation\":3,\"kind\":\"again\",\"pause\":20}"},
+        {{.type = EVENT_GROUPS, .groups = {&spot, 1, {GOAL_BAND, 0.35, 0.65, 0}}},
+         "{\"goal\":\"band:0.35,0.65\",\"groups\":[{\"name\":\"spot\",\"nodes\":0,\"min\":0,"
+         "\"max\":16,\"gpus_per_node\":4}]}"},
+        {{.type = EVENT_SIZE, .size = {.utility = 0.5}}, "{\"utility\":0.5}"},
+        {{.type = EVENT_SIZE, .size = {.utility = NAN}}, "{}"},
+        {{.type = EVENT_SIZE, .size = {0.25, true, {4}, "2 -> 4 nodes"}},
+         "{\"utility\":0.25,\"reason\":\"2 -> 4 nodes\",\"nodes\":{\"spot\":4}}"},
+        {{.type = EVENT_POWER, .power = {"spot-0", POWER_STARTING, 7000000, ""}},
+         "{\"node\":\"spot-0\",\"state\":\"starting\",\"deadline_us\":7000000}"},
+        {{.type = EVENT_POWER, .power = {"spot-0", POWER_STOPPING, 0, "not needed any more"}},
+         "{\"node\":\"spot-0\",\"state\":\"stopping\",\"detail\":\"not needed any more\"}"},
     };
     struct wire_text_buffer buffer = {0};
     for (size_t i = 0; i < COUNT (cases); i++) {

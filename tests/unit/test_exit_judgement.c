@@ -172,10 +172,24 @@ static void test_blame (void **state)
     }
 }
 
+static void test_gone (void **state)
+{
+    (void)state;
+    static const struct replica_exit stopped[] = {STOPPED (143), STOPPED (1)}, whole[] = {EXIT (0)};
+    char detail[DETAIL_SIZE];
+    struct exit_case given = {.exits = stopped, .count = 2, .gone = "node a-1", .failures = 3};
+    assert_int_equal (exit_judgement (&given, detail), EXITED_AGAIN);
+    assert_string_equal (detail, "node a-1 is gone");
+    given.exits = whole;
+    given.count = 1;
+    assert_int_equal (exit_judgement (&given, detail), EXITED_FINISHED);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_verdicts),
+        cmocka_unit_test (test_gone),
         cmocka_unit_test (test_blame),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -97,7 +97,7 @@ static struct job *pupil (struct school *school)
 {
     struct job *job = scene_add (&school->scene, "pupil", 1, "");
     job->application = 7;
-    job->hints = (struct hints){.max_profiled_replicas = -1, .progress = NAN, .total = NAN};
+    job->hints = hints_unknown;
     return job;
 }
 
@@ -220,6 +220,24 @@ static void it_does_not_learn_from_itself (void **state)
     school_close (&school);
 }
 
+/* At most 16 jobs teach; a job that is none of them learns from all 16. */
+static void it_counts_its_teachers (void **state)
+{
+    (void)state;
+    struct school school;
+    school_open (&school, 8, 0);
+    for (int i = 0; i < 9; i++) {
+        char name[NAME_SIZE];
+        snprintf (name, sizeof (name), "job-%d", i);
+        struct job *job = scene_add (&school.scene, name, 1, "");
+        job->application = 7;
+        job->hints = past (7, 1).hints;
+    }
+    assert_int_equal (informed_job (&school)->evidence, 15);
+    assert_int_equal (school.informed.view.jobs[8]->evidence, 16);
+    school_close (&school);
+}
+
 /* One job in eight that is ten times as slow changes neither the model nor the trust by much. */
 static void one_strange_job_counts_little (void **state)
 {
@@ -235,7 +253,23 @@ static void one_strange_job_counts_little (void **state)
     school_close (&school);
 }
 
-/* Ratios of speeds between types come from the jobs that measured them, not from those that borrowed their models. */
+/* How many times as fast the second type of the informed view is as the first. */
+static struct type_ratio ratio_of (const struct school *school)
+{
+    const struct view *view = &school->informed.view;
+    struct arena arena = {0};
+    struct pools pools;
+    struct type_ratios ratios;
+    assert_int_equal (0, pools_make (view->nodes, view->node_count, &arena, &pools));
+    assert_int_equal (0, type_ratios_make (view, &pools, &arena, &ratios));
+    assert_int_equal (pools.count, 2);
+    struct type_ratio ratio = ratios.ratios[1 * pools.count + 0];
+    arena_clear (&arena);
+    return ratio;
+}
+
+/* Ratios of speeds between types come from the jobs that measured them, of which the second has ended, not from those that
+ * borrowed their models; without experience only from those of the view. */
 static void borrowed_models_are_no_evidence (void **state)
 {
     (void)state;
@@ -245,6 +279,8 @@ static void borrowed_models_are_no_evidence (void **state)
     memcpy (both.hints.type, "t4", 3);
     both.hints.others[0] = (struct type_model){
         .type = "a100", .model = both.hints.model, .max_local = 512, .max_profiled_replicas = 8};
+    both.hints.others[0].model.alpha_grad /= 4;
+    both.hints.others[0].model.beta_grad /= 4;
     both.hints.other_count = 1;
     assert_int_equal (0, experience_add (&school.experience, &both));
     for (int i = 0; i < 16; i++)
@@ -257,15 +293,11 @@ static void borrowed_models_are_no_evidence (void **state)
     const struct job *first = informed_job (&school);
     assert_int_equal (first->borrowed, 2);
     assert_int_equal (school.informed.view.jobs[1]->borrowed, 1);
-    struct arena arena = {0};
-    struct pools pools;
-    struct type_ratios ratios;
-    const struct view *view = &school.informed.view;
-    assert_int_equal (0, pools_make (view->nodes, view->node_count, &arena, &pools));
-    assert_int_equal (0, type_ratios_make (view, &pools, &arena, &ratios));
-    assert_int_equal (pools.count, 2);
-    assert_int_equal (ratios.ratios[1].samples, 0);
-    arena_clear (&arena);
+    assert_int_equal (ratio_of (&school).samples, 1);
+    assert_true (fabs (ratio_of (&school).mean - log (4)) < 1e-9);
+    school.scene.view.experience = NULL;
+    informed_job (&school);
+    assert_int_equal (ratio_of (&school).samples, 0);
     school_close (&school);
 }
 
@@ -326,6 +358,7 @@ int main (void)
         cmocka_unit_test (own_measurements_take_over),
         cmocka_unit_test (it_does_not_learn_from_itself),
         cmocka_unit_test (one_strange_job_counts_little),
+        cmocka_unit_test (it_counts_its_teachers),
         cmocka_unit_test (borrowed_models_are_no_evidence),
         cmocka_unit_test (models_without_a_type_give_way),
         cmocka_unit_test (other_types_are_scaled),

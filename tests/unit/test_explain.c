@@ -73,6 +73,34 @@ static void waiting_has_a_reason (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
+/* Jobs that are too large for the nodes that are up wait for those that are ordered. */
+static void nodes_that_start_are_waited_for (void **state)
+{
+    (void)state;
+    static const struct node_group spot = {.name = "spot", .slots_per_node = 4, .max_nodes = 4};
+    struct cluster_fixture fixture;
+    cluster_fixture_init (&fixture, 0, 0);
+    int a = cluster_fixture_submit (&fixture, "a", 1, 8),
+        b = cluster_fixture_submit (&fixture, "b", 5, 8);
+    struct event groups = {.type = EVENT_GROUPS, .job = -1, .groups = {.list = &spot, .count = 1}};
+    struct event order = {
+        .type = EVENT_POWER, .job = -1, .power = {.node = "spot-0", .state = POWER_STARTING}};
+    struct event up = {
+        .type = EVENT_NODE, .job = -1, .node = {.name = "spot-0", .slots = 4, .available = true}};
+    cluster_fixture_apply (&fixture, &groups);
+    expect_waiting (&fixture, a, INT64_MAX,
+                    "no node takes replicas: all are off or drained, or there are none");
+    cluster_fixture_apply (&fixture, &order);
+    expect_waiting (&fixture, a, INT64_MAX, "waits for 1 node to start");
+    snprintf (order.power.node, sizeof (order.power.node), "spot-1");
+    cluster_fixture_apply (&fixture, &order);
+    expect_waiting (&fixture, b, INT64_MAX, "waits for 2 nodes to start");
+    cluster_fixture_apply (&fixture, &up);
+    expect_waiting (&fixture, a, INT64_MAX, "waits for the next round");
+    expect_waiting (&fixture, b, INT64_MAX, "waits for 1 node to start");
+    cluster_fixture_clear (&fixture);
+}
+
 static void free_slots_are_neither_used_nor_planned (void **state)
 {
     (void)state;
@@ -358,6 +386,8 @@ static void explanations_agree_with_the_policy (void **state)
     assert_true (scene && planned && present);
     for (int i = soak_count (300); i > 0; i--) {
         scene_random (scene, &rng);
+        if (i % 2 == 0)
+            scene_revoke (scene, &rng);
         for (const struct policy *const *policy = policies; *policy; policy++) {
             struct view *view = &scene->view;
             struct memory memory;
@@ -385,7 +415,9 @@ static void explanations_agree_with_the_policy (void **state)
             }
             if (view->job_count > 0) {
                 assert_int_equal (0, explainer_new (*policy, view, &plan, &explainer, NULL));
-                assert_int_equal (0, explain (explainer, 0, planned, NULL));
+                struct pollux_error err = {""};
+                if (explain (explainer, 0, planned, &err) < 0)
+                    fail_msg ("%s: %s", (*policy)->name, err.text);
                 assert_int_equal (0, explain_present (*policy, view, 0, present, NULL));
                 assert_true (same_number (planned->fitness, present->fitness));
                 assert_same_change (&planned->more, &present->more);
@@ -600,6 +632,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (waiting_has_a_reason),
+        cmocka_unit_test (nodes_that_start_are_waited_for),
         cmocka_unit_test (free_slots_are_neither_used_nor_planned),
         cmocka_unit_test (rates_follow_from_the_model),
         cmocka_unit_test (one_more_replica),

@@ -113,6 +113,43 @@ static void drained_nodes_keep_pinned_jobs (void **state)
     }
 }
 
+/* A node with fewer slots than jobs hold there that may not be moved: these stay, others leave, and all other jobs are placed. */
+static void small_nodes_keep_pinned_jobs (void **state)
+{
+    (void)state;
+    for (const struct policy *const *policy = policies; *policy; policy++) {
+        struct scene scene;
+        struct memory memory;
+        struct plan plan = {0};
+        if ((*policy)->oracle)
+            continue;
+        scene_init (&scene, 3);
+        add (&scene, "stays", 1, "0:1", "0:1");
+        add (&scene, "stays too", 2, "0:1 1:1", "0:1 1:1");
+        add (&scene, "moves", 1, "0:1", "0:1");
+        add (&scene, "waits", 1, "", "");
+        for (int i = 0; i < 4; i++)
+            scene.jobs[i].spec.preemptible = i >= 2;
+        scene.nodes[0].slots = 1;
+        assert_int_equal (0, memory_new (*policy, &memory, NULL));
+        assert_int_equal (0, decide_full (*policy, &scene.view, &memory, &plan, NULL));
+        for (int i = 0; i < 4; i++) {
+            struct placement placement = plan_placement (&plan, i);
+            bool searches = strcmp ((*policy)->name, "pollux-ga") == 0; /* it may find nothing */
+            if (placement.count == 0 && (i < 3 || !searches))
+                fail_msg ("%s: job %d has no slots", (*policy)->name, i);
+            if (i < 2)
+                assert_true (placement_equal (placement, scene.jobs[i].placement));
+            for (int j = 0; i >= 2 && j < placement.count; j++)
+                assert_int_not_equal (placement.shares[j].node, 0);
+        }
+        assert_int_equal (scene.nodes[0].slots, 1);
+        plan_clear (&plan);
+        memory_clear (&memory);
+        scene_clear (&scene);
+    }
+}
+
 /* Any policy, any scene: jobs with a placement keep it, and no slot is given twice. */
 static void no_job_restarts (void **state)
 {
@@ -160,6 +197,7 @@ int main (void)
         cmocka_unit_test (moving_jobs_hold_old_and_new_slots),
         cmocka_unit_test (lost_slots_move_no_job),
         cmocka_unit_test (drained_nodes_keep_pinned_jobs),
+        cmocka_unit_test (small_nodes_keep_pinned_jobs),
         cmocka_unit_test (no_job_restarts),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

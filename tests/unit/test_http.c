@@ -190,6 +190,50 @@ static void test_sites (void **state)
                           cases[i].ok);
 }
 
+static void test_page_headers (void **state)
+{
+    static const struct {
+        const char *origin, *mode, *destination;
+        bool ok;
+    } opens[] = {
+        {NULL, "navigate", "document", true}, {NULL, "navigate", "iframe", false},
+        {NULL, "navigate", NULL, false},      {NULL, "cors", "empty", false},
+        {NULL, NULL, "document", false},      {"http://a", "navigate", "document", false},
+    };
+    static const struct {
+        const char *accept;
+        bool ok;
+    } codings[] = {
+        {NULL, false},
+        {"", false},
+        {"gzip", true},
+        {"GZip", true},
+        {"deflate, gzip;q=1.0, *;q=0.5", true},
+        {"br , x-gzip", true},
+        {"gzip;q=0.001", true},
+        {"gzip; q=0", false},
+        {"gzip;q=0.000, *", false},
+        {"*", true},
+        {"*;q=0", false},
+        {"*;q=0, gzip", true},
+        {"br,,", false},
+        {"gzipx", false},
+        {"identity;q=1", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT (opens); i++)
+        assert_int_equal (check_opens_page (opens[i].origin, opens[i].mode, opens[i].destination),
+                          opens[i].ok);
+    for (size_t i = 0; i < COUNT (codings); i++)
+        if (check_gzip (codings[i].accept) != codings[i].ok)
+            fail_msg ("Accept-Encoding: %s", codings[i].accept);
+    assert_true (check_tag ("\"a\"", "\"a\""));
+    assert_true (check_tag ("\"b\", W/\"a\"", "\"a\""));
+    assert_true (check_tag ("*", "\"a\""));
+    assert_false (check_tag ("\"ab\"", "\"a\""));
+    assert_false (check_tag (NULL, "\"a\""));
+}
+
 static void test_types (void **state)
 {
     (void)state;
@@ -312,11 +356,11 @@ static void test_deadlines (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_decode),    cmocka_unit_test (test_targets),
-        cmocka_unit_test (test_patterns),  cmocka_unit_test (test_hosts),
-        cmocka_unit_test (test_sites),     cmocka_unit_test (test_types),
-        cmocka_unit_test (test_addresses), cmocka_unit_test (test_buckets),
-        cmocka_unit_test (test_deadlines),
+        cmocka_unit_test (test_decode),   cmocka_unit_test (test_targets),
+        cmocka_unit_test (test_patterns), cmocka_unit_test (test_hosts),
+        cmocka_unit_test (test_sites),    cmocka_unit_test (test_page_headers),
+        cmocka_unit_test (test_types),    cmocka_unit_test (test_addresses),
+        cmocka_unit_test (test_buckets),  cmocka_unit_test (test_deadlines),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

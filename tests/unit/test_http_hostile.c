@@ -89,6 +89,8 @@ static void test_refusals (void **state)
         assert_int_equal (fixture->handled, cases[i].status == 200);
         if (cases[i].status == 401)
             assert_non_null (strstr (fixture->received, "WWW-Authenticate: Bearer\r\n"));
+        if (cases[i].status == 401 && strstr (cases[i].request, "Bearer an"))
+            assert_non_null (strstr (fixture->received, "this token is no name"));
     }
 }
 

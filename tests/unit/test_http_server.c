@@ -72,6 +72,45 @@ static void test_routes (void **state)
     assert_int_equal (counts.connections, 0);
 }
 
+/* A link of another site opens a page, and nothing else.  The page is compressed if the client accepts it. */
+static void test_page (void **state)
+{
+#define LINK "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"
+#define DOCUMENT "Sec-Fetch-Dest: document\r\n"
+    static const struct {
+        const char *request, *status, *text;
+    } cases[] = {
+        {"GET /page HTTP/1.1\r\n" HOST "\r\n", "200", "\r\n\r\npage"},
+        {"GET /page HTTP/1.1\r\n" HOST "Accept-Encoding: gzip;q=0\r\n\r\n", "200", "\r\n\r\npage"},
+        {"GET /page HTTP/1.1\r\n" HOST "Accept-Encoding: br, gzip\r\n\r\n", "200",
+         "Content-Encoding: gzip\r\n"},
+        {"GET /page HTTP/1.1\r\n" HOST "\r\n", "200", "Vary: Accept-Encoding\r\n"},
+        {"GET /page HTTP/1.1\r\n" HOST "\r\n", "200", "Cache-Control: no-cache\r\n"},
+        {"GET /page HTTP/1.1\r\n" HOST "If-None-Match: W/\"v1\"\r\n\r\n", "304", "\r\n\r\n"},
+        {"GET /page HTTP/1.1\r\n" HOST "If-None-Match: \"v2\"\r\n\r\n", "200", "page"},
+        {"GET /page HTTP/1.1\r\n" HOST LINK DOCUMENT "\r\n", "200", "page"},
+        {"HEAD /page HTTP/1.1\r\n" HOST LINK DOCUMENT "\r\n", "200", "\r\n\r\n"},
+        {"POST /page HTTP/1.1\r\n" HOST LINK DOCUMENT "Content-Length: 0\r\n\r\n", "405", "GET"},
+        {"GET /page HTTP/1.1\r\n" HOST LINK "Sec-Fetch-Dest: iframe\r\n\r\n", "403", "site"},
+        {"GET /page HTTP/1.1\r\n" HOST LINK "\r\n", "403", "site"},
+        {"GET /page HTTP/1.1\r\n" HOST LINK DOCUMENT "Origin: null\r\n\r\n", "403", "site"},
+        {"GET /page HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n\r\n", "403", "site"},
+        {"GET /page HTTP/1.1\r\nHost: evil.example\r\n" LINK DOCUMENT "\r\n", "421", "Host"},
+        {"GET /open HTTP/1.1\r\n" HOST LINK DOCUMENT "\r\n", "403", "site"},
+        {"GET /echo/x HTTP/1.1\r\n" ANN LINK DOCUMENT "\r\n", "403", "site"},
+    };
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        const char *answer = http_fixture_ask (fixture, cases[i].request);
+        if (strncmp (answer + 9, cases[i].status, strlen (cases[i].status)) != 0)
+            fail_msg ("%s\nexpected %s, got %.100s", cases[i].request, cases[i].status, answer);
+        assert_contains (answer, cases[i].text);
+    }
+#undef LINK
+#undef DOCUMENT
+}
+
 static void test_head (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -452,11 +491,11 @@ int main (void)
 #define TEST(name)                                                                                 \
     cmocka_unit_test_setup_teardown (name, http_fixture_set_up, http_fixture_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_access),     TEST (test_routes),       TEST (test_head),
-        TEST (test_keep_alive), TEST (test_pipelining),   TEST (test_byte_by_byte),
-        TEST (test_held),       TEST (test_held_failure), TEST (test_unix),
-        TEST (test_addresses),  TEST (test_idle),         TEST (test_no_descriptors),
-        TEST (test_stop),       TEST (test_end_at_once),
+        TEST (test_access),         TEST (test_routes),     TEST (test_head),
+        TEST (test_page),           TEST (test_keep_alive), TEST (test_pipelining),
+        TEST (test_byte_by_byte),   TEST (test_held),       TEST (test_held_failure),
+        TEST (test_unix),           TEST (test_addresses),  TEST (test_idle),
+        TEST (test_no_descriptors), TEST (test_stop),       TEST (test_end_at_once),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "http_fixture.h"
 
@@ -51,6 +52,101 @@ static void test_chunks (void **state)
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     http_fixture_receive (fixture, client, "open");
     close (client);
+}
+
+/* Decompress what came behind the head of an answer; whole: to its end, where the sum is compared. */
+static void expand (const struct http_fixture *fixture, bool whole, char *ret, size_t size)
+{
+    const char *body = strstr (fixture->received, "\r\n\r\n");
+    assert_non_null (body);
+    size_t length = fixture->received_length - (size_t)(body + 4 - fixture->received);
+    z_stream stream = {.next_in = (Bytef *)body + 4,
+                       .avail_in = (uInt)length,
+                       .next_out = (Bytef *)ret,
+                       .avail_out = (uInt)size - 1};
+    assert_int_equal (inflateInit2 (&stream, 15 + 16), Z_OK);
+    assert_int_equal (inflate (&stream, Z_SYNC_FLUSH), whole ? Z_STREAM_END : Z_OK);
+    ret[stream.total_out] = '\0';
+    assert_int_equal (stream.avail_in, 0);
+    inflateEnd (&stream);
+}
+
+/* Two clients get the same packets, one of them compressed. */
+static void test_packets (void **state)
+{
+#define PACKETS "GET /packets HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n"
+    enum { LARGE = 300000 };
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    int plain = http_fixture_connect (fixture, 0), packed = http_fixture_connect (fixture, 0);
+    http_fixture_send (plain, PACKETS "\r\n");
+    http_fixture_receive (fixture, plain, "\r\n\r\n");
+    assert_null (strstr (fixture->received, "Content-Encoding"));
+    struct http_stream *first = fixture->stream;
+    http_fixture_send (packed, PACKETS "Accept-Encoding: gzip, br\r\n\r\n");
+    while (fixture->opened < 2)
+        http_fixture_run (fixture);
+    struct http_stream *second = fixture->stream;
+    char *large = malloc (LARGE + 1), *text = malloc (2 * LARGE + 1);
+    memset (large, 'y', LARGE);
+    large[LARGE] = '\0';
+    struct http_packet *packets[] = {http_packet_new (strdup ("data: one\n\n"), 11),
+                                     http_packet_new (strdup (large), LARGE)};
+    assert_null (http_packet_new (NULL, 3));
+    assert_int_equal (http_stream_push (first, "x", 1), -ENOBUFS);
+    assert_int_equal (http_stream_send (first, packets[0]), 0);
+    assert_int_equal (http_stream_send (second, packets[0]), 0);
+    assert_string_equal (http_fixture_receive (fixture, plain, "\n\n"), "data: one\n\n");
+    http_fixture_poll (fixture, packed);
+    assert_non_null (strstr (fixture->received, "Content-Encoding: gzip\r\n"));
+    assert_non_null (strstr (fixture->received, "Vary: Accept-Encoding\r\n"));
+    expand (fixture, false, text, 2 * LARGE + 1); /* a packet can be read as soon as it has come */
+    assert_string_equal (text, "data: one\n\n");
+    assert_false (http_stream_is_busy (first));
+    for (int i = 0; i < HTTP_PACKETS_MAX; i++)
+        assert_int_equal (http_stream_send (first, packets[1]), 0);
+    assert_int_equal (http_stream_send (first, packets[1]), -ENOBUFS);
+    assert_true (http_stream_is_busy (first));
+    for (int i = 0; i < 2; i++)
+        http_packet_free (packets[i]);
+    http_stream_end (first);
+    http_stream_end (second);
+    close (plain);
+    /* The whole of a compressed stream. */
+    close (packed);
+    packed = http_fixture_connect (fixture, 0);
+    http_fixture_send (packed, PACKETS "Accept-Encoding: gzip\r\n\r\n");
+    while (fixture->opened < 3)
+        http_fixture_run (fixture);
+    struct http_packet *again = http_packet_new (strdup (large), LARGE);
+    assert_int_equal (http_stream_send (fixture->stream, again), 0);
+    assert_int_equal (http_stream_send (fixture->stream, again), 0);
+    http_packet_free (again);
+    http_stream_end (fixture->stream);
+    http_fixture_receive (fixture, packed, NULL);
+    assert_true (fixture->received_length < 10000);
+    expand (fixture, true, text, 2 * LARGE + 1);
+    assert_int_equal (strspn (text, "y"), 2 * LARGE);
+    close (packed);
+    free (large);
+    free (text);
+}
+
+static void test_json (void **state)
+{
+    struct http_fixture *fixture = *state;
+    char text[6000];
+    http_fixture_start (fixture);
+    const char *answer =
+        http_fixture_ask (fixture, "GET /json HTTP/1.1\r\n" HOST "Accept-Encoding: gzip\r\n\r\n");
+    assert_non_null (strstr (answer, "Content-Encoding: gzip\r\n"));
+    assert_non_null (strstr (answer, "Vary: Accept-Encoding\r\n"));
+    assert_true (fixture->received_length < 500);
+    expand (fixture, true, text, sizeof (text));
+    assert_int_equal (strlen (text), 5000);
+    answer = http_fixture_ask (fixture, "GET /json HTTP/1.1\r\n" HOST "\r\n");
+    assert_null (strstr (answer, "Content-Encoding"));
+    assert_non_null (strstr (answer, "Content-Length: 5000\r\n"));
 }
 
 static void test_old_client (void **state)
@@ -256,6 +352,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, http_fixture_set_up, http_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         TEST (test_chunks),
+        TEST (test_packets),
+        TEST (test_json),
         TEST (test_old_client),
         TEST (test_drop),
         TEST (test_client_disconnects),

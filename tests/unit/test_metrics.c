@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 #include "base/rng.h"
+#include "base/statistics.h"
 #include "sim/metrics.h"
 
 static void quantiles_interpolate (void **state)

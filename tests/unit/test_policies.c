@@ -466,6 +466,8 @@ static void random_views (void **state)
         bool mixed = i % 2 == 1;
         if (mixed)
             scene_mix (scene, &rng);
+        if (i % 4 >= 2)
+            scene_revoke (scene, &rng);
         scene->view.budget = 4; /* enough for these checks */
         for (const struct policy *const *policy = policies; *policy; policy++) {
             if (mixed && strcmp ((*policy)->name, "pollux-ga") == 0)

@@ -6,6 +6,8 @@
 #include "unit.h"
 #include "views.h"
 
+#include <errno.h>
+
 struct row {
     const char *place;
     int request;
@@ -115,10 +117,81 @@ static void slots_by_type (void **state)
     }
 }
 
+/* Decide, and make the plan the placements of the jobs. */
+static void next_round (struct scene *scene, struct memory *memory, struct plan *plan)
+{
+    assert_int_equal (0, decide (memory->policy, &scene->view, memory, plan, NULL));
+    assert_feasible (memory->policy, &scene->view, plan);
+    scene_advance (scene, plan);
+}
+
+/* Twenty jobs that compete for nodes of three types, and prefer different ones. */
+static void compete (struct scene *scene)
+{
+    static const char *const nodes = "xyyyyz";
+    scene_init (scene, 6);
+    policy_settings_set (&scene->view.settings, "gavel_round", 0);
+    policy_settings_set (&scene->view.settings, "gavel_fair", 1);
+    for (int i = 0; i < 6; i++)
+        snprintf (scene->nodes[i].type, NAME_SIZE, "%c", nodes[i]);
+    for (int i = 0; i < 20; i++) {
+        char name[NAME_SIZE];
+        snprintf (name, sizeof (name), "job-%d", i);
+        struct job *job = scene_add (scene, name, 1 + i % 4, "");
+        for (int c = 0; c < 3; c++) {
+            struct type_speed *speed = &job->spec.speeds.list[job->spec.speeds.count++];
+            snprintf (speed->type, NAME_SIZE, "%c", 'x' + c);
+            speed->speed = 1 + (i * 5 + c * c * 3) % 7;
+        }
+    }
+}
+
+/* A round of gavel with too many jobs fails with the reason, and changes no later decision. */
+static void failed_rounds_are_forgotten (void **state)
+{
+    (void)state;
+    enum { CROWD = 7000 };
+    static struct scene scene, other;
+    const struct policy *policy;
+    struct memory memory, failing;
+    struct plan plan = {0}, same = {0};
+    struct job extra = {.spec = {.name = "extra", .max_replicas = 1, .weight = 1}};
+    const struct job **crowd = malloc (CROWD * sizeof (crowd[0]));
+    assert_non_null (crowd);
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = &extra;
+    assert_int_equal (0, policy_find ("gavel", &policy, NULL));
+    assert_int_equal (0, memory_new (policy, &memory, NULL));
+    assert_int_equal (0, memory_new (policy, &failing, NULL));
+    compete (&scene);
+    compete (&other);
+    for (int round = 0; round < 40; round++) {
+        struct pollux_error err = {""};
+        struct view large = other.view;
+        large.jobs = crowd;
+        large.job_count = CROWD;
+        assert_int_equal (-EINVAL, decide (policy, &large, &failing, &same, &err));
+        assert_string_equal (err.text, "gavel: 7000 jobs on 3 types of nodes are a program of "
+                                       "294112008 numbers, and at most 134217728 are solved");
+        next_round (&scene, &memory, &plan);
+        next_round (&other, &failing, &same);
+        for (int i = 0; i < scene.view.job_count; i++)
+            assert_true (placement_equal (plan_placement (&plan, i), plan_placement (&same, i)));
+    }
+    memory_clear (&memory);
+    memory_clear (&failing);
+    plan_clear (&plan);
+    plan_clear (&same);
+    scene_clear (&scene);
+    scene_clear (&other);
+    free (crowd);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (slots_by_type),
+        cmocka_unit_test (failed_rounds_are_forgotten),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

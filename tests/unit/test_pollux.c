@@ -54,6 +54,8 @@ static void any_problem (void **state)
         scene_random (&scene, &rng);
         if (i % 2 == 1)
             scene_mix (&scene, &rng);
+        if (i % 4 >= 2)
+            scene_revoke (&scene, &rng);
         scene.view.p = ps[rng_below (&rng, COUNT (ps))];
         scene.view.budget = 200; /* few steps: these checks do not need good plans */
         solve (&memory, &scene.view, &plan);
@@ -104,6 +106,8 @@ static void tiny_optimum (void **state)
         scene_tiny (&scene, &rng);
         if (i % 2 == 1)
             scene_mix (&scene, &rng);
+        if (i % 4 >= 2)
+            scene_revoke (&scene, &rng);
         if (scene.view.job_count > 0) {
             solve (&memory, &scene.view, &plan);
             struct optimum best = check_optimum (&scene.view);

@@ -64,7 +64,8 @@ static int mirror_run (struct mirror *mirror, const char *policy, int rounds, bo
                        struct pollux_error *err)
 {
     struct cluster cluster = {0};
-    struct random_journal options = {.policy = policy, .rounds = rounds, .seed = 8, .real = real};
+    struct random_journal options = {
+        .policy = policy, .rounds = rounds, .seed = 8, .real = real, .groups = real};
     struct journal journal = {.append = mirror_append, .self = mirror};
     int rc = random_journal_write (&options, journal, &cluster, err);
     cluster_clear (&cluster);

@@ -93,6 +93,32 @@ static void refusals_are_kept_until_the_next_valid_report (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
+/* A type that no node has is told once per job. */
+static void strange_types_are_told_once (void **state)
+{
+    (void)state;
+    struct cluster_fixture cluster_fixture;
+    struct report_set reports = {0};
+    cluster_fixture_init (&cluster_fixture, 1, 4);
+    const struct cluster *cluster = &cluster_fixture.cluster;
+    for (int job = 0; job < 2; job++) {
+        cluster_fixture_submit (&cluster_fixture, job ? "b" : "a", 0, 4);
+        cluster_fixture_start (&cluster_fixture, job, "0:1");
+        assert_null (report_set_strange_type (&reports, cluster, job));
+        struct report report = report_of (job, 1);
+        assert_int_equal (0, report_set_take (&reports, cluster, &report, 1, NULL));
+        assert_null (report_set_strange_type (&reports, cluster, job)); /* it reports none */
+        memcpy (report.hints.type, "nosuch", 7);
+        assert_int_equal (0, report_set_take (&reports, cluster, &report, 1, NULL));
+        assert_string_equal (report_set_strange_type (&reports, cluster, job), "nosuch");
+        assert_null (report_set_strange_type (&reports, cluster, job));
+        assert_int_equal (0, report_set_take (&reports, cluster, &report, 1, NULL));
+        assert_null (report_set_strange_type (&reports, cluster, job));
+    }
+    report_set_clear (&reports);
+    cluster_fixture_clear (&cluster_fixture);
+}
+
 /* ---- Rounds ------------------------------------------------------------------------------- */
 
 static void take_round (struct round_history *rounds, struct cluster_fixture *cluster_fixture,
@@ -135,6 +161,8 @@ static void history_is_a_ring (void **state)
     assert_int_equal (summary->jobs, 1);
     assert_int_equal (summary->restarts, 1); /* its placement changes */
     assert_int_equal (summary->used_slots, 3);
+    assert_int_equal (summary->changed, 1);
+    assert_string_equal (summary->text, "1 job changed: a starts with 3");
     assert_true (summary->price == 0.5 && summary->decide_s == 0.25);
     assert_ptr_equal (round_history_last_full (rounds), summary);
     for (int i = 0; i < ROUND_HISTORY_LIMIT - 1; i++)
@@ -236,6 +264,8 @@ static void metrics_are_well_formed (void **state)
     cluster_fixture_submit (&cluster_fixture, "a", 0, 4);
     cluster_fixture_submit (&cluster_fixture, "b", 0, 4);
     cluster_fixture_start (&cluster_fixture, 0, "0:2 1:1");
+    strcpy (cluster_fixture.cluster.nodes[0].type, "a\"\\b");
+    status->history.goodput = 2500000; /* millionths */
     take_round (&status->rounds, &cluster_fixture, 3, false, 0.125);
     struct event exit = {.type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_FAILED}};
     event_counts_add (&status->counts, &cluster_fixture.cluster, &exit);
@@ -255,6 +285,11 @@ static void metrics_are_well_formed (void **state)
         {"pollux_jobs{phase=\"running\"}", 1},
         {"pollux_slots{available=\"true\"}", 8},
         {"pollux_slots_used", 3},
+        {"pollux_type_slots{type=\"a\\\"\\\\b\"}", 4},
+        {"pollux_type_slots{type=\"\"}", 4},
+        {"pollux_type_slots_used{type=\"a\\\"\\\\b\"}", 2},
+        {"pollux_type_slots_used{type=\"\"}", 1},
+        {"pollux_goodput", 2.5},
         {"pollux_failures_total", 1},
         {"pollux_slot_price", 0.125},
         {"pollux_reports_total{result=\"taken\"}", 7},
@@ -283,6 +318,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (latest_report_of_each_job),
         cmocka_unit_test (refusals_are_kept_until_the_next_valid_report),
+        cmocka_unit_test (strange_types_are_told_once),
         cmocka_unit_test (history_is_a_ring),
         cmocka_unit_test (metrics_are_well_formed),
     };

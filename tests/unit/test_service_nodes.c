@@ -7,6 +7,7 @@
 
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
+#include "power_fixture.h"
 
 #define SECOND_US INT64_C (1000000)
 
@@ -99,6 +100,28 @@ static void test_others (void **state)
     check (test, 3, 4, 0);
     list (test, clock_monotonic_us (), (const int[]){0, 3, 0}, "");
     check (test, 4, 1, 4);
+}
+
+/* A node of a group whose slots others use is closed, not gone. */
+static void test_full_node_of_a_group (void **state)
+{
+    struct fixture *test = *state;
+    struct node_group group = power_group ("gpu", 3, 1);
+    snprintf (group.names, sizeof (group.names), "n[0-2]");
+    assert_int_equal (power_groups (&test->cluster, 0, &group, 1), 0);
+    list (test, clock_monotonic_us (), (const int[]){0, 0, 0}, "");
+    check (test, 4, 4, 4);
+    list (test, clock_monotonic_us (), (const int[]){4, 1, 0}, "");
+    check (test, 0, 3, 4);
+    assert_int_equal (test->cluster.node_power[0].state, POWER_UP);
+    list (test, clock_monotonic_us (), (const int[]){0, 0, 0}, "");
+    check (test, 4, 4, 4);
+    /* sinfo does not list it any more: it is gone, and returned. */
+    test->service.details[0].there = false;
+    test->service.slurm.nodes[0].slots = 0;
+    test->service.slurm.nodes[0].available = false;
+    check (test, 0, 4, 4);
+    assert_int_equal (test->cluster.node_power[0].state, POWER_STOPPING);
 }
 
 static void test_change_of_one_node (void **state)
@@ -330,11 +353,17 @@ int main (void)
 {
 #define with_nodes(test) cmocka_unit_test_setup_teardown (test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        with_nodes (test_others),      with_nodes (test_change_of_one_node),
-        with_nodes (test_own_shares),  with_nodes (test_reserved),
-        with_nodes (test_failed_node), with_nodes (test_gres_type),
-        with_nodes (test_many_types),  with_nodes (test_waiting_share),
-        with_nodes (test_room),        with_nodes (test_closed_partition),
+        with_nodes (test_others),
+        with_nodes (test_full_node_of_a_group),
+        with_nodes (test_change_of_one_node),
+        with_nodes (test_own_shares),
+        with_nodes (test_reserved),
+        with_nodes (test_failed_node),
+        with_nodes (test_gres_type),
+        with_nodes (test_many_types),
+        with_nodes (test_waiting_share),
+        with_nodes (test_room),
+        with_nodes (test_closed_partition),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -426,6 +426,54 @@ static void test_missing_files (void **state)
     fixture->slurm.way = &way;
 }
 
+/* A step whose srun was killed before its processes began is cancelled once, and its runs end when it is not listed. */
+static void test_orphaned_step (void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *name;
+        const struct slurm_way *way;
+        int64_t listed_s; /* for so long */
+        bool srun, begun, cancelled;
+    } cases[] = {
+        {"it may still begin", &way, 20, false, false, false},
+        {"its srun runs", &way, 40, true, false, false},
+        {"it has begun", &way, 40, false, true, false},
+        {"a job, not a step", &way_of_many, 40, false, false, false},
+        {"an orphan", &way, 40, false, false, true},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct pollux_error err = {.text = ""};
+        fixture->slurm.way = cases[i].way;
+        fixture->cancelled = 0;
+        add_generation (fixture, LAUNCHER_ENV);
+        struct rank *rank = &fixture->generation->ranks[0];
+        struct carried_share *share = fixture->generation->shares[0].carried;
+        rank->phase = RANK_STARTING;
+        rank->begun = cases[i].begun;
+        share->listed_count = 1;
+        share->since_us -= cases[i].listed_s * 1000000;
+        share->command = cases[i].srun ? 1 : 0;
+        for (int look = 0; look < 2; look++)
+            assert_int_equal (slurm_carrier.look (&fixture->slurm, fixture->generation, 0, &err),
+                              0);
+        if (fixture->cancelled != cases[i].cancelled || share->excused != cases[i].cancelled)
+            fail_msg ("%s: cancelled %d times", cases[i].name, fixture->cancelled);
+        assert_int_not_equal (rank->phase, RANK_ENDED);
+        share->command = 0;
+        if (cases[i].cancelled) {
+            set_gone (fixture, 0);
+            assert_int_equal (slurm_carrier.look (&fixture->slurm, fixture->generation, 0, &err),
+                              0);
+            assert_int_equal (rank->phase, RANK_ENDED);
+            assert_true (fixture->generation->exits[0].status.excused);
+            assert_int_equal (fixture->slurm.set.hold_until_us, 0);
+        }
+        drop_generation (fixture);
+    }
+    fixture->slurm.way = &way;
+}
+
 /* A Slurm job that ends again and again before its supervisor begins is a failure of its Pollux job in the end. */
 static void test_unexplained_starts (void **state)
 {
@@ -697,6 +745,7 @@ int main (void)
         cmocka_unit_test (test_pause_lengths),
         cmocka_unit_test_setup_teardown (test_unexplained_losses, setup, teardown),
         cmocka_unit_test_setup_teardown (test_missing_files, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_orphaned_step, setup, teardown),
         cmocka_unit_test_setup_teardown (test_unexplained_starts, setup, teardown),
         cmocka_unit_test_setup_teardown (test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown (test_failed_nodes, setup, teardown),

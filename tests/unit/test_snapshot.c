@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "history_check.h"
 #include "journal_file.h"
 #include "loop/replay.h"
 #include "random_journal.h"
@@ -29,7 +30,8 @@ static bool brief (void)
 struct compactor {
     struct store *store;
     struct journal journal;
-    struct cluster *fold; /* if not NULL, events are applied to it instead of a store */
+    struct cluster *fold;    /* if not NULL, events are applied to it instead of a store */
+    struct history *history; /* if not NULL, it takes the events, and is kept in snapshots */
     const struct cluster *cluster;
     int64_t appended, left; /* left: events until -ECANCELED; -1: no limit */
     int commits, every;     /* compact at every `every`-th commit; 0: never */
@@ -45,6 +47,8 @@ static int compactor_append (void *self, const struct cluster *cluster, const st
     if (compactor->left-- == 0)
         return -ECANCELED;
     compactor->appended++;
+    if (compactor->history)
+        history_take (compactor->history, cluster, event);
     if (compactor->fold)
         return cluster_apply (compactor->fold, event, err);
     return compactor->journal.append (compactor->journal.self, cluster, event, err);
@@ -57,7 +61,8 @@ static int compactor_commit (void *self, struct pollux_error *err)
     compactor->cold |= due;
     int rc = 0;
     if (compactor->store)
-        rc = due ? store_compact (compactor->store, compactor->cluster, NULL, 0, err)
+        rc = due ? store_compact (compactor->store, compactor->cluster, NULL, 0, compactor->history,
+                                  err)
                  : compactor->journal.commit (compactor->journal.self, err);
     if (rc == 0 && compactor->pipe &&
         write (compactor->pipe, &compactor->appended, sizeof (compactor->appended)) < 0)
@@ -80,8 +85,12 @@ static struct cluster record (const char *policy, int rounds, struct compactor *
     struct pollux_error err = {""};
     compactor->store = journal_open (STORE_DURABLE);
     compactor->left = -1;
-    struct random_journal options = {
-        .policy = policy, .rounds = rounds, .seed = 6, .real = true, .cold = &compactor->cold};
+    struct random_journal options = {.policy = policy,
+                                     .rounds = rounds,
+                                     .seed = 6,
+                                     .real = true,
+                                     .groups = true,
+                                     .cold = &compactor->cold};
     if (random_journal_write (&options, compactor_journal (compactor), &cluster, &err) < 0 ||
         store_commit (compactor->store, &err) < 0)
         fail_msg ("%s", err.text);
@@ -106,9 +115,9 @@ static void compacted_journal_gives_the_same_cluster (void **state)
         /* Another writer continues with the next number, and compacts events of the first one. */
         struct pollux_error err = {""};
         struct store *store = journal_open (STORE_DURABLE);
-        if (store_restore (store, &folded, NULL, &err) < 0 ||
+        if (store_restore (store, &folded, NULL, NULL, &err) < 0 ||
             journal_fold (store, &folded, &err) < 0 ||
-            store_compact (store, &folded, NULL, 0, &err) < 0)
+            store_compact (store, &folded, NULL, 0, NULL, &err) < 0)
             fail_msg ("%s", err.text);
         assert_int_equal (store_count (store), compactor.appended);
         assert_int_equal (store_snapshot (store), compactor.appended);
@@ -141,7 +150,7 @@ static void replay_after_a_snapshot (void **state)
         struct pollux_error err = {""};
         struct store *store = journal_open (STORE_READ);
         struct source source = store_source (store);
-        int rc = store_restore (store, &replay.cluster, NULL, &err);
+        int rc = store_restore (store, &replay.cluster, NULL, NULL, &err);
         while (rc == 0 && (rc = source.next (source.self, &replay.cluster, &event, &err)) == 1)
             rc = replay.differs ? -EINVAL : replay_event (&replay, &event, &err);
         if (rc < 0)
@@ -164,7 +173,7 @@ static void file_stays_small (void **state)
     journal_close (compactor.store);
     struct store *store = journal_open (STORE_DURABLE);
     struct pollux_error err = {""};
-    assert_int_equal (0, store_restore (store, &cluster, NULL, &err));
+    assert_int_equal (0, store_restore (store, &cluster, NULL, NULL, &err));
     assert_true (journal_fold (store, &cluster, &err) >= 0);
     struct event node = {.at_us = cluster.now_us, .type = EVENT_NODE, .job = -1};
     int64_t size = 0;
@@ -176,7 +185,7 @@ static void file_stays_small (void **state)
         }
         assert_false (store_compact_due (store, 0) || store_compact_due (store, 2 * each));
         assert_true (store_compact_due (store, each - 1));
-        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, NULL, &err));
         assert_false (store_compact_due (store, 1));
         if (i == 40) /* SQLite has copied its log to the file a few times */
             size = journal_size ();
@@ -201,23 +210,26 @@ static void rounds_are_kept (void **state)
          .decide_s = 1e-3,
          .jobs = 7,
          .restarts = 2,
-         .used_slots = 11},
+         .used_slots = 11,
+         .changed = 3,
+         .text = "3 jobs changed: a 1 -> 2, b stops, 1 more"},
         {.seq = 9,
          .at_us = 70,
          .policy = "fifo",
          .p = NAN,
          .fill = true,
          .fitness = NAN,
-         .price = NAN},
+         .price = NAN,
+         .changed = -1},
     };
     struct cluster cluster = {0};
     struct wire_past past = {0};
     struct pollux_error err = {""};
     struct store *store = journal_open (STORE_DURABLE);
-    assert_int_equal (0, store_compact (store, &cluster, rounds, (int)COUNT (rounds), &err));
+    assert_int_equal (0, store_compact (store, &cluster, rounds, (int)COUNT (rounds), NULL, &err));
     journal_close (store);
     store = journal_open (STORE_READ);
-    assert_int_equal (0, store_restore (store, &cluster, &past, &err));
+    assert_int_equal (0, store_restore (store, &cluster, &past, NULL, &err));
     assert_int_equal (past.round_count, (int)COUNT (rounds));
     for (size_t i = 0; i < COUNT (rounds); i++) {
         const struct round_summary *a = &rounds[i], *b = &past.rounds[i];
@@ -233,6 +245,8 @@ static void rounds_are_kept (void **state)
         assert_memory_equal (&a->fitness, &b->fitness, 4 * sizeof (double));
         assert_true (a->jobs == b->jobs && a->restarts == b->restarts);
         assert_int_equal (a->used_slots, b->used_slots);
+        assert_int_equal (a->changed, b->changed);
+        assert_string_equal (a->text, b->text);
     }
     wire_past_clear (&past);
     journal_close (store);
@@ -261,7 +275,7 @@ static void readers_notice_compaction (void **state)
     assert_int_equal (0, reader_open (journal_path, &reader, &err));
     assert_int_equal (0, reader_range (reader, &first, &last, &err));
     assert_true (first == 1 && last == 0);
-    assert_int_equal (0, store_restore (follower, &other, NULL, &err));
+    assert_int_equal (0, store_restore (follower, &other, NULL, NULL, &err));
     for (int i = 0; i < 10; i++) {
         snprintf (node.node.name, sizeof (node.node.name), "n%d", i);
         journal_take (writer, &cluster, &node);
@@ -270,7 +284,7 @@ static void readers_notice_compaction (void **state)
             assert_int_equal (5, journal_fold (follower, &other, &err));
         }
     }
-    assert_int_equal (0, store_compact (writer, &cluster, NULL, 0, &err));
+    assert_int_equal (0, store_compact (writer, &cluster, NULL, 0, NULL, &err));
     assert_int_equal (0, reader_range (reader, &first, &last, &err));
     assert_true (first == 11 && last == 10);
     assert_int_equal (-ESTALE, journal_fold (follower, &other, &err));
@@ -308,10 +322,10 @@ static void no_compaction_before_the_plan (void **state)
     for (int i = 0; i < 3; i++) {
         journal_take (store, &cluster, &round);
         assert_false (store_compact_due (store, 1));
-        assert_int_equal (-EBUSY, store_compact (store, &cluster, NULL, 0, &err));
+        assert_int_equal (-EBUSY, store_compact (store, &cluster, NULL, 0, NULL, &err));
         journal_take (store, &cluster, &answer);
         assert_true (store_compact_due (store, 1));
-        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, NULL, &err));
     }
     journal_close (store);
     plan_clear (&plan);
@@ -329,7 +343,7 @@ static void unwritable_cluster (void **state)
     int64_t snapshot = store_snapshot (store);
     double weight = cluster.live.jobs[0]->spec.weight;
     cluster.live.jobs[0]->spec.weight = NAN;
-    assert_int_equal (-EINVAL, store_compact (store, &cluster, NULL, 0, &err));
+    assert_int_equal (-EINVAL, store_compact (store, &cluster, NULL, 0, NULL, &err));
     assert_non_null (strstr (err.text, "run.db: cannot compact it: job "));
     assert_non_null (strstr (err.text, "weight: expected a number"));
     cluster.live.jobs[0]->spec.weight = weight;
@@ -345,6 +359,24 @@ static void unwritable_cluster (void **state)
     cluster_clear (&cluster);
 }
 
+/* Events after which node n0, of a group, is up. */
+static void bring_up (struct store *store, struct cluster *cluster)
+{
+    struct event power = {.at_us = cluster->now_us, .type = EVENT_POWER, .job = -1};
+    struct event node = {.at_us = cluster->now_us,
+                         .type = EVENT_NODE,
+                         .job = -1,
+                         .node = {.name = "n0", .slots = 4, .available = true}};
+    const struct node_power *now = &cluster->node_power[0];
+    snprintf (power.power.node, sizeof (power.power.node), "n0");
+    while (now->state == POWER_DRAINING || now->state == POWER_STOPPING) {
+        power.power.state = now->state == POWER_DRAINING ? POWER_STOPPING : POWER_OFF;
+        journal_take (store, cluster, &power);
+    }
+    journal_take (store, cluster, &node);
+    assert_int_equal (now->state, POWER_UP);
+}
+
 /* Changes of a valid snapshot. */
 static void changed_snapshots_are_refused (void **state)
 {
@@ -355,10 +387,49 @@ static void changed_snapshots_are_refused (void **state)
         {"UPDATE snapshot SET body = '{'", "run.db, snapshot:1:1: not well-formed JSON"},
         {"UPDATE snapshot SET body = '{}'", "run.db, snapshot:1:1: now_us: expected"},
         {"UPDATE snapshot SET body = json_set (body, '$.jobs', 3)", "damaged: "},
-        {"UPDATE snapshot SET body = json_set (body, '$.now_us', 5)", "are not between"},
+        {"UPDATE snapshot SET body = json_set (body, '$.now_us', 5)", "after the snapshot"},
+        {"UPDATE states SET body = json_set (body, '$.charged_us', 9000000000000000) WHERE job = 1",
+         "its times are not between"},
+        {"UPDATE states SET body = json_set (body, '$.cost', -1) WHERE job = 1", "cost: expected"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups', 5)", "groups: expected an object"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.goal', 'more')", "expected fixed"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.wanted.spot', 7)",
+         "group spot: 7 nodes are wanted, expected 0 to 6"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.utilities', json ('[-1]'))",
+         "utilities[0]: expected a number from 0"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.resized_us', 9000000000000000)",
+         "changed after the snapshot"},
+        {"UPDATE snapshot SET body = json_remove (body, '$.groups')",
+         "it has a state, but no group"},
+        {"UPDATE snapshot SET body = json_remove (body, '$.nodes[0].state')",
+         "its group is known, but not its state"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[7].state', 'up')",
+         "it has a state, but no group"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[0].slots', 0)",
+         "it is up, but has no slots"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[0].state', 'off')",
+         "it is off, but has slots"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[0].state', 'draining', "
+         "'$.nodes[0].available', json ('true'))",
+         "it takes replicas, but is not up"},
+        {"UPDATE snapshot SET body = json_remove (body, '$.nodes[0].came')",
+         "whether it has come contradicts its state"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[0].deadline_us', 7)",
+         "it has a deadline, but waits for nothing"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[0].failures', 1)",
+         "its failures contradict its state"},
+        {"UPDATE snapshot SET body = json_set (body, '$.ledger[0].month', '1970-13')",
+         "ledger[0].month: expected a month as 2026-01"},
+        {"UPDATE snapshot SET body = json_set (body, '$.ledger[0].month', '1970-02')",
+         "ledger[0]: costs that events do not make"},
+        {"UPDATE snapshot SET body = json_insert (body, '$.ledger[#]', "
+         "json_extract (body, '$.ledger[0]'))",
+         "costs that events do not make"},
+        {"UPDATE snapshot SET body = json_set (body, '$.ledger[0].cost', -1)",
+         "ledger[0].cost: expected"},
         {"UPDATE snapshot SET body = json_set (body, '$.nodes', 5)", "nodes: expected an array"},
         {"UPDATE snapshot SET body = json_set (body, '$.nodes[1].name', 'n0')",
-         "nodes[1]: expected every node once"},
+         "nodes[1]: node n0: expected every node once"},
         {"UPDATE snapshot SET body = json_set (body, '$.rounds', 5)", "rounds: expected an array"},
         {"UPDATE snapshot SET body = body || char (0)", "damaged: its snapshot is no text"},
         {"DELETE FROM jobs WHERE job = 2", "damaged: job 2 of the snapshot is missing"},
@@ -387,7 +458,8 @@ static void changed_snapshots_are_refused (void **state)
     struct compactor compactor = {.every = 15};
     struct cluster cluster = record ("fifo", 20, &compactor);
     struct pollux_error err = {""};
-    assert_int_equal (0, store_compact (compactor.store, &cluster, NULL, 0, &err));
+    bring_up (compactor.store, &cluster);
+    assert_int_equal (0, store_compact (compactor.store, &cluster, NULL, 0, NULL, &err));
     cluster_clear (&cluster);
     journal_close (compactor.store);
     char good[128];
@@ -397,7 +469,7 @@ static void changed_snapshots_are_refused (void **state)
         journal_shell ("cp %s %s", good, journal_path);
         journal_sql (cases[i].sql);
         struct store *store = journal_open (STORE_READ);
-        assert_int_equal (-EINVAL, store_restore (store, &cluster, NULL, &err));
+        assert_int_equal (-EINVAL, store_restore (store, &cluster, NULL, NULL, &err));
         if (!strstr (err.text, cases[i].says))
             fail_msg ("%s: expected '%s' in: %s", cases[i].sql, cases[i].says, err.text);
         journal_close (store);
@@ -408,13 +480,17 @@ static void changed_snapshots_are_refused (void **state)
 /* ---- Killed at any moment ------------------------------------------------------------------- */
 
 static const struct random_journal endless = {
-    .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
+    .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true, .groups = true};
+
+static const struct cluster no_cluster;
 
 /* In a child: record with a compaction at every third commit until it is killed.  Never returns. */
 static void record_until_killed (int pipe, int64_t events)
 {
-    struct compactor compactor = {.every = 3, .pipe = pipe, .left = events};
+    struct history history;
+    struct compactor compactor = {.every = 3, .pipe = pipe, .left = events, .history = &history};
     struct random_journal options = endless;
+    history_begin (&history, &no_cluster);
     options.cold = &compactor.cold;
     struct cluster cluster;
     if (store_open (journal_path, STORE_DURABLE, &compactor.store, NULL) < 0)
@@ -424,11 +500,12 @@ static void record_until_killed (int pipe, int64_t events)
     _exit (2);
 }
 
-/* The cluster after the first `events` of its events. */
-static struct cluster prefix (int64_t events)
+/* The cluster, and its history, after the first `events` of its events. */
+static struct cluster prefix (int64_t events, struct history *ret)
 {
     struct cluster cluster = {0}, unused;
-    struct compactor compactor = {.every = 3, .left = events, .fold = &cluster};
+    struct compactor compactor = {.every = 3, .left = events, .fold = &cluster, .history = ret};
+    history_begin (ret, &no_cluster);
     struct random_journal options = endless;
     options.cold = &compactor.cold;
     assert_int_equal (
@@ -442,16 +519,27 @@ static void check_journal (int64_t confirmed)
 {
     struct pollux_error err = {""};
     struct cluster cluster = {0};
+    struct history history, expected_history;
     struct store *store = journal_open (STORE_DURABLE);
-    if (store_restore (store, &cluster, NULL, &err) < 0 || journal_fold (store, &cluster, &err) < 0)
+    struct source source = store_source (store);
+    struct event event;
+    int rc = store_restore (store, &cluster, NULL, &history, &err);
+    while (rc == 0 && (rc = source.next (source.self, &cluster, &event, &err)) == 1) {
+        history_take (&history, &cluster, &event);
+        rc = cluster_apply_checked (&cluster, &event, &err);
+    }
+    if (rc < 0)
         fail_msg ("%s", err.text);
     int64_t found = store_count (store);
     assert_true (found >= confirmed);
-    struct cluster expected = prefix (found);
+    struct cluster expected = prefix (found, &expected_history);
     clusters_alike (&expected, &cluster);
+    histories_equal (&expected, &expected_history, &cluster, &history);
     /* It may have died between a round and its plan; a compaction is possible again. */
-    assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+    assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &history, &err));
     journal_close (store);
+    history_clear (&history);
+    history_clear (&expected_history);
     cluster_clear (&expected);
     cluster_clear (&cluster);
 }
@@ -527,13 +615,13 @@ static void full_disk (void **state)
     assert_int_equal (0, getrlimit (RLIMIT_FSIZE, &before));
     small = (struct rlimit){.rlim_cur = 32 << 10, .rlim_max = before.rlim_max};
     assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &small));
-    int rc = store_compact (compactor.store, &cluster, NULL, 0, &err);
+    int rc = store_compact (compactor.store, &cluster, NULL, 0, NULL, &err);
     assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &before));
     signal (SIGXFSZ, SIG_DFL);
     assert_int_equal (rc, -EIO);
     assert_non_null (
         strstr (err.text, "run.db: cannot compact it: writing failed; check the disk"));
-    assert_int_equal (-EIO, store_compact (compactor.store, &cluster, NULL, 0, &err));
+    assert_int_equal (-EIO, store_compact (compactor.store, &cluster, NULL, 0, NULL, &err));
     assert_int_equal (-EIO, store_close (compactor.store, &err));
     struct cluster folded = journal_cluster (); /* all events are kept */
     clusters_equal (&cluster, &folded);

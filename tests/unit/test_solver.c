@@ -393,10 +393,53 @@ static void separate_pools (void **state)
     solver_free (solver);
 }
 
+/* Pools that are alike, as nodes of one type that are taken back differently often: every job is worth the same in both.  Their slots
+ * have a price, and the gap is as small as with one pool. */
+static void equal_pools (void **state)
+{
+    (void)state;
+    enum { JOBS = 24, NODES = 16, NODE_SLOTS = 4, MOST = 16 };
+    struct random_problem *it = &scratch;
+    struct solver *solver = fresh ();
+    double sum = 0;
+    int count = soak_count (200);
+    for (int i = 0; i < count; i++) {
+        struct rng rng = rng_stream (4, (uint64_t)i);
+        memset (it, 0, sizeof (*it));
+        for (int j = 0; j < NODES; j++) {
+            it->slots[j] = NODE_SLOTS;
+            it->pools[j] = j % 2;
+        }
+        for (int j = 0; j < JOBS; j++) {
+            int options = 1;
+            double scale = exp (4 * rng_uniform (&rng)), falls = 0.3 + 0.6 * rng_uniform (&rng);
+            it->options[j][0] = (struct solver_option){0, 0, 0, WHERE_NONE};
+            for (int pool = 0; pool < 2; pool++)
+                for (int k = 1; k <= MOST; k++)
+                    it->options[j][options++] = (struct solver_option){
+                        scale * pow (k, falls), k, pool, k <= NODE_SLOTS ? WHERE_ONE : WHERE_MANY};
+            it->jobs[j] = (struct solver_job){.options = it->options[j], .option_count = options};
+        }
+        it->problem = (struct solver_problem){.slots = it->slots,
+                                              .pools = it->pools,
+                                              .node_count = NODES,
+                                              .pool_count = 2,
+                                              .jobs = it->jobs,
+                                              .job_count = JOBS};
+        struct solver_result result = solve (solver, it);
+        assert_true (result.prices[0] > 0 && result.prices[1] > 0);
+        sum += (result.bound - result.value) / result.value;
+    }
+    print_message ("%d problems with equal pools: mean gap %.3f %%\n", count, 100 * sum / count);
+    assert_true (sum / count < 0.02);
+    solver_free (solver);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (separate_pools),
+        cmocka_unit_test (equal_pools),
         cmocka_unit_test (tiny_problems_are_solved),
         cmocka_unit_test (large_problems_have_small_gaps),
         cmocka_unit_test (small_clusters_have_small_gaps),

@@ -88,10 +88,10 @@ static int full_steps (void)
         return 4;
     if (remount (0, "size=64m") < 0 || store_open (journal_path, STORE_DURABLE, &store, &err) < 0)
         return 5;
-    if (store_restore (store, &cluster, NULL, &err) < 0 ||
+    if (store_restore (store, &cluster, NULL, NULL, &err) < 0 ||
         journal_fold (store, &cluster, &err) < counter.confirmed)
         return 6;
-    if (store_compact (store, &cluster, NULL, 0, &err) < 0 || store_close (store, &err) < 0)
+    if (store_compact (store, &cluster, NULL, 0, NULL, &err) < 0 || store_close (store, &err) < 0)
         return 7;
     cluster_clear (&cluster);
     return 0;
@@ -125,17 +125,17 @@ static int full_compaction_steps (void)
     while (fwrite (page, 1, sizeof (page), file) == sizeof (page) && fflush (file) == 0)
         ;
     fclose (file);
-    int rc = store_compact (store, &cluster, NULL, 0, &err);
+    int rc = store_compact (store, &cluster, NULL, 0, NULL, &err);
     if (rc != -ENOSPC || !strstr (err.text, "cannot compact it: the disk is full"))
         return 3;
     if (store_close (store, &err) != -EIO || unlink (rest) < 0)
         return 4;
     if (store_open (journal_path, STORE_DURABLE, &store, &err) < 0 ||
-        store_restore (store, &folded, NULL, &err) < 0 || store_snapshot (store) != 0 ||
+        store_restore (store, &folded, NULL, NULL, &err) < 0 || store_snapshot (store) != 0 ||
         journal_fold (store, &folded, &err) < 0)
         return 5;
     clusters_equal (&cluster, &folded);
-    if (store_compact (store, &folded, NULL, 0, &err) < 0 || store_close (store, &err) < 0)
+    if (store_compact (store, &folded, NULL, 0, NULL, &err) < 0 || store_close (store, &err) < 0)
         return 6;
     cluster_clear (&cluster);
     cluster_clear (&folded);

@@ -76,11 +76,27 @@ static int reopen (struct test *test)
     return tokens_open (test->state, &test->tokens, &test->err);
 }
 
+enum { NOW_S = 1700000000 };
+static const int64_t now_us = INT64_C (1000000) * NOW_S;
+
+static int check_at (struct test *test, int64_t at_us, const char *token, struct http_identity *ret)
+{
+    return tokens_check (test->tokens, token, at_us, ret, &test->err);
+}
+
+/* Make a token for ever. */
+static int add (struct test *test, unsigned role, const char *name, char ret[TOKEN_SIZE])
+{
+    return tokens_add (test->tokens, role, name, 0, now_us, ret, &test->err);
+}
+
 static void expect (struct test *test, const char *token, unsigned role, const char *name)
 {
     struct http_identity identity = {.role = 99};
-    int code = tokens_check (test->tokens, token, &identity);
+    int code = check_at (test, now_us, token, &identity);
     assert_int_equal (code, role != 0 ? 0 : -EACCES);
+    if (role == 0)
+        assert_string_equal (test->err.text, "the token is not known here");
     assert_int_equal (identity.role, role != 0 ? role : 99);
     if (role != 0)
         assert_string_equal (identity.name, name);
@@ -117,20 +133,20 @@ static void test_named (void **state)
 {
     struct test *test = *state;
     char ann[TOKEN_SIZE], bob[TOKEN_SIZE], other[TOKEN_SIZE];
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
-    assert_int_equal (tokens_add (test->tokens, ROLE_READ_ONLY, "bob", bob, &test->err), 0);
+    assert_int_equal (add (test, ROLE_USER, "ann", ann), 0);
+    assert_int_equal (add (test, ROLE_READ_ONLY, "bob", bob), 0);
     assert_string_not_equal (ann, bob);
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", other, &test->err), -EEXIST);
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "admin", other, &test->err), -EEXIST);
-    assert_int_equal (tokens_add (test->tokens, ROLE_JOB, "eve", other, &test->err), -EINVAL);
-    assert_int_equal (tokens_add (test->tokens, 0, "eve", other, &test->err), -EINVAL);
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "e v", other, &test->err), -EINVAL);
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "../x", other, &test->err), -EINVAL);
+    assert_int_equal (add (test, ROLE_USER, "ann", other), -EEXIST);
+    assert_int_equal (add (test, ROLE_USER, "admin", other), -EEXIST);
+    assert_int_equal (add (test, ROLE_JOB, "eve", other), -EINVAL);
+    assert_int_equal (add (test, 0, "eve", other), -EINVAL);
+    assert_int_equal (add (test, ROLE_USER, "e v", other), -EINVAL);
+    assert_int_equal (add (test, ROLE_USER, "../x", other), -EINVAL);
     for (int i = 0; i < 2; i++) {
         expect (test, ann, ROLE_USER, "ann");
         expect (test, bob, ROLE_READ_ONLY, "bob");
         assert_int_equal (tokens_count (test->tokens), 2);
-        assert_string_equal (tokens_get (test->tokens, 0)->name, "ann");
+        assert_string_equal (tokens_get (test->tokens, 0)->identity.name, "ann");
         assert_int_equal (reopen (test), 0);
     }
     char *text = get (test, "tokens"); /* it contains no secret */
@@ -155,7 +171,7 @@ static void test_job (void **state)
     assert_memory_equal (token, "train.7.12.", 11);
     expect (test, token, ROLE_JOB, "train.7");
     assert_int_equal (reopen (test), 0);
-    assert_int_equal (tokens_check (test->tokens, token, &identity), 0);
+    assert_int_equal (check_at (test, now_us, token, &identity), 0);
     assert_int_equal (identity.number, 12);
     tokens_job (test->tokens, "train.8", 12, other);
     memcpy (other, "train.7", 7); /* the other job's signature with this job's name */
@@ -185,7 +201,7 @@ static void test_reload (void **state)
 {
     struct test *test = *state;
     char ann[TOKEN_SIZE];
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    assert_int_equal (add (test, ROLE_USER, "ann", ann), 0);
     put (test, "admin.token", "my-own-choice-of-an-admin-token_0\n");
     assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
     expect (test, "my-own-choice-of-an-admin-token_0", ROLE_ADMIN, "admin");
@@ -219,6 +235,13 @@ static void test_damaged (void **state)
         {"tokens", "user .ann " HASH "\n"},
         {"tokens", "user ann " HASH "\nuser ann " HASH "\n"},
         {"tokens", "user ann " HASH "\n\n"},
+        {"tokens", "user ann " HASH " 0\n"},
+        {"tokens", "user ann " HASH " -5\n"},
+        {"tokens", "user ann " HASH " soon\n"},
+        {"tokens", "user ann " HASH " 1e9\n"},
+        {"tokens", "user ann " HASH " 9007199255\n"},
+        {"tokens", "user ann " HASH " 99999999999999999999\n"},
+        {"tokens", "user ann " HASH " 1800000000 1800000000\n"},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         put (test, cases[i].file, cases[i].text);
@@ -237,7 +260,7 @@ static void test_permissions_and_file_types (void **state)
     struct test *test = *state;
     static const char *const names[] = {"admin.token", "job.key", "tokens"};
     char ann[TOKEN_SIZE], elsewhere[128];
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    assert_int_equal (add (test, ROLE_USER, "ann", ann), 0);
     for (size_t i = 0; i < COUNT (names); i++) {
         assert_int_equal (chmod (file (test, names[i]), 0640), 0);
         assert_int_equal (reopen (test), -EPERM);
@@ -267,14 +290,109 @@ static void test_unwritable (void **state)
 {
     struct test *test = *state;
     char ann[TOKEN_SIZE], bob[TOKEN_SIZE] = "untouched";
-    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    assert_int_equal (add (test, ROLE_USER, "ann", ann), 0);
     assert_int_equal (mkdir (file (test, "tokens.new"), 0700),
                       0); /* blocks the new file, also for root */
-    assert_true (tokens_add (test->tokens, ROLE_USER, "bob", bob, &test->err) < 0);
+    assert_true (add (test, ROLE_USER, "bob", bob) < 0);
     assert_string_equal (bob, "untouched");
     assert_true (tokens_remove (test->tokens, "ann", &test->err) < 0);
     assert_int_equal (tokens_count (test->tokens), 1);
     expect (test, ann, ROLE_USER, "ann");
+}
+
+/* Tokens without files: one is known; those of another set, of jobs and of the admin are not. */
+static void test_in_memory (void **state)
+{
+    struct test *test = *state;
+    struct tokens *one = NULL, *other = NULL;
+    char token[TOKEN_SIZE], foreign[TOKEN_SIZE], job[TOKEN_JOB_SIZE];
+    struct http_identity identity;
+    assert_int_equal (tokens_make (ROLE_READ_ONLY, "viewer", token, &one, &test->err), 0);
+    assert_int_equal (tokens_make (ROLE_READ_ONLY, "viewer", foreign, &other, &test->err), 0);
+    assert_int_equal (tokens_check (one, token, INT64_MAX - 1, &identity, &test->err), 0);
+    assert_int_equal (identity.role, ROLE_READ_ONLY);
+    assert_string_equal (identity.name, "viewer");
+    assert_string_not_equal (token, foreign);
+    assert_int_equal (tokens_check (one, foreign, INT64_MAX - 1, &identity, &test->err), -EACCES);
+    tokens_job (other, "a", 1, job);
+    assert_int_equal (tokens_check (one, job, INT64_MAX - 1, &identity, &test->err), -EACCES);
+    assert_int_equal (tokens_check (one, "", INT64_MAX - 1, &identity, &test->err), -EACCES);
+    tokens_free (one);
+    tokens_free (other);
+}
+
+/* A token that expires is valid before, and refused from that second on, also by the next polluxd; others are not
+ * concerned. */
+static void test_expiry (void **state)
+{
+    struct test *test = *state;
+    char ann[TOKEN_SIZE], bob[TOKEN_SIZE];
+    struct http_identity identity;
+    int64_t second_us = 1000000, expires_us = now_us + 30 * second_us;
+    assert_int_equal (add (test, ROLE_USER, "bob", bob), 0);
+    assert_int_equal (tokens_due_us (test->tokens), INT64_MAX);
+    /* The end is a whole second, rounded up. */
+    assert_int_equal (tokens_add (test->tokens, ROLE_READ_ONLY, "ann", 29, now_us + 1, ann, NULL),
+                      0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (tokens_due_us (test->tokens), expires_us);
+        assert_int_equal (tokens_get (test->tokens, 0)->expires_us, INT64_MAX);
+        assert_int_equal (tokens_get (test->tokens, 1)->expires_us, expires_us);
+        assert_int_equal (check_at (test, expires_us - 1, ann, &identity), 0);
+        assert_int_equal (identity.role, ROLE_READ_ONLY);
+        assert_string_equal (identity.name, "ann");
+        identity.role = 99;
+        assert_int_equal (check_at (test, expires_us, ann, &identity), -EKEYEXPIRED);
+        assert_int_equal (identity.role, 99);
+        assert_string_equal (test->err.text,
+                             "the token has expired (2023-11-14 22:13:50 UTC); ask an "
+                             "administrator to make a new one with pollux token new");
+        assert_int_equal (check_at (test, INT64_MAX - 1, bob, &identity), 0);
+        /* It is told once. */
+        assert_null (tokens_expired (test->tokens, expires_us - 1));
+        assert_string_equal (tokens_expired (test->tokens, expires_us), "ann");
+        assert_null (tokens_expired (test->tokens, expires_us));
+        assert_int_equal (tokens_due_us (test->tokens), INT64_MAX);
+        assert_int_equal (reopen (test), 0);
+    }
+    char *text = get (test, "tokens");
+    assert_non_null (strstr (text, " 1700000030\n"));
+    assert_int_equal (strlen (strchr (text, '\n') + 1),
+                      strlen ("read-only ann  1700000030\n") + 64);
+    free (text);
+}
+
+/* The name of an expired token can have a new one; the old one is unknown then. */
+static void test_replaced (void **state)
+{
+    struct test *test = *state;
+    char old[TOKEN_SIZE], fresh[TOKEN_SIZE], bob[TOKEN_SIZE];
+    int64_t second_us = 1000000;
+    static const int64_t bad[] = {-1, TOKEN_LIFETIME_MAX_S + 1, INT64_MAX};
+    for (size_t i = 0; i < COUNT (bad); i++)
+        assert_int_equal (
+            tokens_add (test->tokens, ROLE_USER, "ann", bad[i], now_us, old, &test->err), -EINVAL);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", 1, now_us - second_us, old, NULL),
+                      0);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "bob", 2, now_us - second_us, bob, NULL),
+                      0);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", 0, now_us - 1, fresh, &test->err),
+                      -EEXIST);
+    assert_int_equal (tokens_due_us (test->tokens), now_us);
+    assert_int_equal (tokens_add (test->tokens, ROLE_READ_ONLY, "ann", TOKEN_LIFETIME_MAX_S, now_us,
+                                  fresh, &test->err),
+                      0);
+    assert_int_equal (tokens_count (test->tokens), 2);
+    assert_string_equal (tokens_get (test->tokens, 1)->identity.name, "ann");
+    expect (test, old, 0, NULL);
+    expect (test, fresh, ROLE_READ_ONLY, "ann");
+    expect (test, bob, ROLE_USER, "bob");
+    assert_null (tokens_expired (test->tokens, now_us));
+    assert_int_equal (tokens_due_us (test->tokens), now_us + second_us);
+    assert_int_equal (tokens_remove (test->tokens, "bob", &test->err), 0);
+    assert_null (tokens_expired (test->tokens, now_us + second_us));
+    assert_int_equal (reopen (test), 0);
+    assert_int_equal (tokens_due_us (test->tokens), now_us + second_us * TOKEN_LIFETIME_MAX_S);
 }
 
 int main (void)
@@ -287,6 +405,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_damaged, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_permissions_and_file_types, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_unwritable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_expiry, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_in_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

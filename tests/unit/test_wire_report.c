@@ -16,6 +16,11 @@
 #define LIMITS "\"init_batch\":128,\"max_batch\":8192,\"min_local\":16,\"max_local\":512"
 #define HEAD "{\"version\":1,\"generation\":3"
 
+/* A model whose only time is alpha_grad. */
+#define CONSTANT(alpha_grad)                                                                       \
+    "\"model\":{\"alpha_grad\":" alpha_grad ",\"beta_grad\":0,\"alpha_node\":0,\"beta_node\":0,"   \
+    "\"alpha_local\":0,\"beta_local\":0,\"gamma\":1}"
+
 static int parse (const char *text, struct wire_report *ret, struct pollux_error *err)
 {
     return wire_report_parse ("hints", text, strlen (text), ret, err);
@@ -28,6 +33,7 @@ static void test_whole (void **state)
     struct pollux_error err;
     if (parse (HEAD "," MODEL "," GRAD "," LIMITS ",\"accumulation\":true,\"progress\":1000.5,"
                     "\"max_profiled_replicas\":4,\"total\":20000,\"m\":64,\"s\":1,"
+                    "\"step_s\":0.25,\"rate_factor\":3.5,"
                     "\"oracle_remaining\":\"nonsense\",\"from_the_future\":{\"m\":-1}}",
                &report, &err) < 0)
         fail_msg ("%s", err.text);
@@ -42,13 +48,16 @@ static void test_whole (void **state)
     assert_true (hints->limits.accumulation);
     assert_int_equal (hints->max_profiled_replicas, 4);
     assert_true (hints->progress == 1000.5 && hints->total == 20000);
+    assert_true (hints->step_s == 0.25 && hints->rate_factor == 3.5);
     assert_int_equal (report.report.batch.m, 64);
     assert_int_equal (report.report.batch.s, 1);
 }
 
 #define OTHER(type)                                                                                \
-    "{\"type\":\"" type "\"," MODEL                                                                \
-    ",\"max_local\":32,\"max_profiled_replicas\":2,\"plan\":\"of the future\"}"
+    "{\"type\":\"" type "\"," MODEL ",\"max_local\":32,\"max_profiled_replicas\":2,\"unknown\":["  \
+    "1]}"
+/* A model of a later version, which is skipped. */
+#define PLANNED(type) "{\"type\":\"" type "\"," CONSTANT ("0") ",\"plan\":{\"tensor\":2}}"
 #define TYPED HEAD "," MODEL "," GRAD "," LIMITS ",\"type\":\"a100\""
 
 static void test_types (void **state)
@@ -65,6 +74,29 @@ static void test_types (void **state)
     assert_true (hints->others[1].model.gamma == 1.5);
     assert_int_equal (hints->others[1].max_local, 32);
     assert_int_equal (hints->others[1].max_profiled_replicas, 2);
+    if (parse (
+            TYPED
+            ",\"models\":[" PLANNED ("t4") "," PLANNED ("t4") "," OTHER ("t4") "," PLANNED ("a100") "," OTHER (
+                "1") "," OTHER ("2") "," OTHER ("3") "," OTHER ("4") "," OTHER ("5") "," OTHER ("6") "]}",
+            &report, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (report.report.hints.other_count, 7);
+    assert_string_equal (report.report.hints.others[0].type, "t4");
+    assert_string_equal (report.report.hints.others[6].type, "6");
+}
+
+/* The shortest step, and long ones: only each parameter has an upper limit. */
+static void test_steps (void **state)
+{
+    (void)state;
+    struct wire_report report;
+    assert_int_equal (parse (HEAD "," CONSTANT ("1e-9") "," GRAD "," LIMITS "}", &report, NULL), 0);
+    assert_int_equal (parse (HEAD "," CONSTANT ("1e12") "," GRAD "," LIMITS "}", &report, NULL), 0);
+    assert_int_equal (parse (HEAD ",\"model\":{\"alpha_grad\":0,\"beta_grad\":1e11,\"alpha_node\":"
+                                  "0,\"beta_node\":0,\"alpha_local\":0,\"beta_local\":0,"
+                                  "\"gamma\":1}," GRAD "," LIMITS "}",
+                             &report, NULL),
+                      0);
 }
 
 /* Missing fields and null fields are the same. */
@@ -75,7 +107,8 @@ static void test_absent (void **state)
         HEAD "}",
         HEAD ",\"model\":null,\"grad\":null,\"init_batch\":null,\"max_batch\":null,\"min_local\":"
              "null,\"max_local\":null,\"accumulation\":null,\"max_profiled_replicas\":null,"
-             "\"progress\":null,\"total\":null,\"m\":null,\"s\":null}"};
+             "\"progress\":null,\"total\":null,\"m\":null,\"s\":null,\"step_s\":null,"
+             "\"rate_factor\":null}"};
     for (size_t i = 0; i < COUNT (texts); i++) {
         struct wire_report report;
         assert_int_equal (parse (texts[i], &report, NULL), 0);
@@ -84,6 +117,7 @@ static void test_absent (void **state)
         assert_int_equal (hints->limits.init_batch, 0);
         assert_int_equal (hints->max_profiled_replicas, -1);
         assert_true (isnan (hints->progress) && isnan (hints->total));
+        assert_true (isnan (hints->step_s) && isnan (hints->rate_factor));
         assert_int_equal (report.report.batch.m, 0);
         assert_int_equal (report.report.batch.s, 0);
     }
@@ -109,6 +143,12 @@ static void test_wrong_types (void **state)
         {TYPED ",\"models\":[{\"type\":\"t4\",\"max_local\":32,\"max_profiled_replicas\":2}]}",
          "models[0].model: expected a model, got nothing"},
         {TYPED ",\"models\":[{}]}", "models[0].type: expected"},
+        {TYPED ",\"models\":[" OTHER ("v100") ",{\"type\":\"t4\"," CONSTANT (
+             "1e-310") ",\"max_local\":32,\"max_profiled_replicas\":2}]}",
+         "models: expected a step of max_local (32) samples on type t4 to take at least 1e-09 s"},
+        {HEAD "," CONSTANT ("9e-10") "," GRAD "," LIMITS "}",
+         "model: expected a step of max_local (512) samples to take at least 1e-09 s, got an "
+         "object"},
         {TYPED ",\"models\":[" OTHER ("1") "," OTHER ("2") "," OTHER ("3") "," OTHER (
              "4") "," OTHER ("5") "," OTHER ("6") "," OTHER ("7") "," OTHER ("8") "]}",
          "models: expected at most 7 models"},
@@ -135,7 +175,7 @@ static void test_nonsense (void **state)
         {"{\"version\":0,\"generation\":1}", -EINVAL,
          "hints:1:12: version: expected an integer of at least 1, got '0'"},
         {"{\"version\":2,\"generation\":1}", -EPROTO,
-         "hints:1:12: version: expected version 1 of the protocol, or the one before, got '2'"},
+         "hints:1:12: version: expected version 1, got '2'"},
         {"{\"version\":1}", -EINVAL,
          "hints:1:1: generation: expected an integer from 1 to 2147483647, got nothing"},
         {"{\"version\":1,\"generation\":0}", -EINVAL,
@@ -159,6 +199,10 @@ static void test_nonsense (void **state)
         {HEAD ",\"progress\":-1}", -EINVAL,
          "hints:1:40: progress: expected a number from 0 to 1e+18, got '-1'"},
         {HEAD ",\"progress\":NaN}", -EINVAL, NULL},
+        {HEAD ",\"step_s\":-1}", -EINVAL,
+         "hints:1:38: step_s: expected a number from 0 to 1e+12, got '-1'"},
+        {HEAD ",\"rate_factor\":\"2\"}", -EINVAL,
+         "hints:1:43: rate_factor: expected a number from 0 to 1e+12, got \"2\""},
         {HEAD ",\"progress\":1e999}", -EINVAL, NULL},
         {HEAD ",\"total\":\"many\"}", -EINVAL,
          "hints:1:37: total: expected a number from 0 to 1e+18, got \"many\""},
@@ -195,8 +239,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_whole),       cmocka_unit_test (test_types),
-        cmocka_unit_test (test_wrong_types), cmocka_unit_test (test_absent),
-        cmocka_unit_test (test_nonsense),
+        cmocka_unit_test (test_wrong_types), cmocka_unit_test (test_steps),
+        cmocka_unit_test (test_absent),      cmocka_unit_test (test_nonsense),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -37,6 +37,10 @@ void scene_random (struct scene *scene, struct rng *rng);
  * that are not preemptible. */
 void scene_mix (struct scene *scene, struct rng *rng);
 
+/* Let half of the nodes be taken back at random, at one of two rates.  Jobs on nodes with several rates become pending, except those
+ * that are not preemptible. */
+void scene_revoke (struct scene *scene, struct rng *rng);
+
 void scene_clear (struct scene *scene);
 
 /* A placement as text, in the format of scene_add. */
