@@ -215,7 +215,7 @@ test: ## all tests, about half an hour; ends with `N passed, N failed`
 	@tools/test
 soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours
 	@tools/setup soak
-	@tools/soak
+	@POLLUX_SOAK=1 tools/test
 
 .PHONY: test-api
 test-api: $(B)/pollux $(B)/polluxd ## docs/openapi.json against a daemon, by schemathesis from PyPI; two minutes

@@ -21,12 +21,13 @@ under_subreaper()
     exec build/tools/subreaper bash "$@"
 }
 
-# find_descendants [EXCEPT]: the living descendants of this script, without process EXCEPT and its own
-# descendants; sets the array descendants.  Starts no process.
+# find_descendants [EXCEPT]: the living descendants of this script, without the processes EXCEPT (one word: their ids) and
+# their own descendants; sets the array descendants.  Starts no process.
 find_descendants()
 {
     local file line fields pid id
-    local -A parents=() mine=([${1:-none}]=no [$BASHPID]=no [$$]=yes)
+    local -A parents=() mine=([$BASHPID]=no [$$]=yes)
+    for pid in ${1-}; do mine[$pid]=no; done
     if [[ ${POLLUX_NOT_OURS-} == "$$ "* ]]; then # a script inside another one inherits the variable
         for pid in ${POLLUX_NOT_OURS#* }; do mine[$pid]=no; done
     fi

@@ -233,11 +233,18 @@ step_bench()
 # `make test` runs a test with the sanitizers or without, not both, where one of them would find what the other finds.
 # A soak has the other half (unit_clang, cli, valgrind) and the steps whose counts it raises.  All of `make test` is run on the
 # same commit by tests/soak/fresh.sh, on a fresh Debian.
-steps="includes format header unit_gcc web slurm unit_asan cli_asan python unit_tsan cppcheck house fuzz"
-[ -z "$soak" ] || steps="unit_gcc cli slurm unit_clang valgrind python fuzz"
+#
+# The waiting steps run at the same time as the others, which mostly compute.  At quiet_step, the first that measures
+# times, they have ended.
+steps="includes format header unit_gcc web unit_asan cli_asan python unit_tsan cppcheck house fuzz"
+waiting_steps=slurm
+if [ -n "$soak" ]; then
+    quiet_step=long_jct
+    waiting_steps="slurm long_slurm_cuts long_slurm_storm unit_gcc cli fuzz"
+    steps="long_fresh unit_clang valgrind python long_quality long_noise long_interpolation long_repeats $quiet_step"
+    for name in $long_tests; do
+        [[ " $steps $waiting_steps " == *" $name "* ]] || steps+=" $name"
+    done
+    steps+=" bench"
+fi
 [ -z "${POLLUX_PYPI-}" ] || steps+=" api torch wheel"
-[ -z "$soak" ] || steps+=" $long_tests bench"
-
-# Of a soak: steps that run at the same time (tools/soak).  The others measure times.
-computing_steps="long_fresh unit_clang valgrind python long_quality long_noise long_interpolation long_repeats"
-waiting_steps="slurm long_slurm_cuts long_slurm_storm unit_gcc cli fuzz"
