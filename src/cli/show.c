@@ -128,9 +128,9 @@ static void print_application (const json_t *job, FILE *out)
 {
     const char *application = answer_text (job, "application");
     bool ignores = answer_true (job, "ignore_experience");
-    if (application || ignores)
-        fprintf (out, "%-12s %s%s\n", "application", application ? application : "",
-                 ignores ? (application ? ", ignores experience" : "ignores experience") : "");
+    if (application[0] || ignores)
+        fprintf (out, "%-12s %s%s%s\n", "application", application,
+                 application[0] && ignores ? ", " : "", ignores ? "ignores experience" : "");
 }
 
 static void print_training (const json_t *job, FILE *out)

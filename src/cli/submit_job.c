@@ -122,13 +122,15 @@ static int add_speed (json_t *map, const char *word, struct pollux_error *err)
     return put (map, type, json_real (speed), err);
 }
 
-/* "a100,h100": types, or all except these. */
+/* "a100,h100": types, or all except these; as in a job file, the types "any" are all. */
 static int put_types (json_t *job, const char *text, bool except, struct pollux_error *err)
 {
+    if (json_object_get (job, "types"))
+        return fail (err, -EINVAL, "--types and --not-types exclude each other");
+    if (!except && strcmp (text, "any") == 0)
+        return put (job, "types", json_string (text), err);
     json_t *list = json_array ();
     int rc = each_word (text, list, add_type, err);
-    if (rc == 0 && json_object_get (job, "types"))
-        rc = fail (err, -EINVAL, "--types and --not-types exclude each other");
     if (rc == 0)
         return put (job, "types", except ? json_pack ("{s:o}", "except", list) : list, err);
     json_decref (list);

@@ -87,6 +87,17 @@ double job_type_speed (const struct job *job, const char *type)
     return NAN;
 }
 
+double job_assumed_speed (const struct job *job, const char *type)
+{
+    const struct type_speeds *speeds = &job->spec.speeds;
+    double stated = job_type_speed (job, type), logs = 0;
+    if (!isnan (stated) || speeds->count == 0)
+        return isnan (stated) ? 1 : stated;
+    for (int i = 0; i < speeds->count; i++)
+        logs += log (speeds->list[i].speed);
+    return exp (logs / speeds->count);
+}
+
 int job_next_replicas (const struct job *job, int replicas)
 {
     if (replicas >= job->spec.max_replicas)

@@ -170,6 +170,10 @@ bool job_allows_type (const struct job *job, const char *type);
 /* The owner's speed of a type; NaN: not given. */
 double job_type_speed (const struct job *job, const char *type);
 
+/* The same of a job whose speeds are all that is known: a type that its owner does not list counts as the geometric mean
+ * of those listed, and every type as 1 if none is. */
+double job_assumed_speed (const struct job *job, const char *type);
+
 /* The smallest allowed count > replicas; 0 if there is none.  Negative values count as 0. */
 int job_next_replicas (const struct job *job, int replicas);
 

@@ -234,9 +234,9 @@ static void say_type (struct explain_text *text, const struct explanation *all,
     const char *untyped = same ? "slots" : "nodes without a type";
     const char *type = other->type[0] ? other->type : untyped;
     if (!other->known) {
-        say (text,
-             "How fast it would be on %s is not known: no job has reported a model of both types.",
-             type);
+        say (text, "How fast it would be on %s is not known: %s.", type,
+             all->has_model ? "no job has reported a model of both types"
+                            : "the job has not reported a model yet");
     } else if (other->replicas > 0 && other->goodput > 0) {
         say (text, "On %d %s%s it would train ", other->replicas, type,
              other->revocable ? " of nodes that may be taken back" : "");

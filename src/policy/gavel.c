@@ -110,12 +110,10 @@ static void find_speeds (struct round *round)
         for (int c = 0; c < round->pools.count; c++) {
             const struct job *job = round->view->jobs[i];
             const char *type = round->pools.list[c].type;
-            double speed = job_type_speed (job, type);
             bool fits = job_request (job) <= round->pools.list[c].slots;
             *at (round, round->speeds, i, c) = !job_allows_type (job, type) ? 0
-                                               : !fits                      ? no_room_speed
-                                               : isnan (speed)              ? 1
-                                                                            : speed;
+                                               : fits ? job_assumed_speed (job, type)
+                                                      : no_room_speed;
         }
 }
 

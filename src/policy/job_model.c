@@ -287,9 +287,8 @@ struct job_model job_model_on (const struct job *job, const struct pools *pools,
 {
     const char *type = pools->list[pool].type;
     struct job_model model = job_model_last (job);
-    double speed = job_type_speed (job, type);
     if (!model.known)
-        model.speed = isnan (speed) ? 1 : speed;
+        model.speed = job_assumed_speed (job, type);
     else if (type[0] != '\0' && job->hints.type[0] != '\0' && !measured_on (job, type, &model))
         model = predict (job, pools, pool, ratios);
     if (model.known && model.source != MODEL_GUESSED)

@@ -31,7 +31,7 @@ enum model_source { MODEL_MEASURED, MODEL_PREDICTED, MODEL_GUESSED };
 /* A job on nodes of one type. */
 struct job_model {
     bool known;   /* else its goodput is its number of replicas times speed */
-    double speed; /* without a model: as its owner says, 1 by default */
+    double speed; /* without a model: see job_assumed_speed */
     enum model_source source;
     struct pollux_model model;
     struct pollux_grad grad;

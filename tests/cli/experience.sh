@@ -36,6 +36,8 @@ pollux cancel second >/dev/null
 soon "it ends" has_ended second
 trains alone --application mlp --ignore-experience
 soon "one that ignores experience runs" runs alone
+run pollux show alone
+expect "show says so" status=0 out~'^application +mlp, ignores experience$'
 check "it began with one" [ "$(first_replicas alone)" = 1 ]
 pollux cancel alone >/dev/null
 soon "it ends" has_ended alone
@@ -43,6 +45,8 @@ soon "it ends" has_ended alone
 # Without a name, the owner and the command tell.
 trains third
 soon "a job without a name has a model of four replicas" is third '.replicas == 4 and .hints.max_profiled_replicas == 4'
+run pollux show third
+check "no line of an application that it has not" [ "$(grep -c '^application' <<<"$out")" = 0 ]
 pollux cancel third >/dev/null
 soon "it ends" has_ended third
 trains fourth

@@ -78,6 +78,9 @@ run pollux submit --name not --not-types slow -- sh -c 'echo "$POLLUX_NODE $POLL
 soon "a job for all types but one ends" has_ended not
 run pollux logs not
 expect "it was on the other" status=0 out~'^hare quick$'
+run pollux submit --name everywhere --types any -- true
+expect "any type: no warning" status=0 out=everywhere err=
+check "it is the word of job files" is everywhere '.types == "any"'
 run pollux submit --types 'a b' -- true
 expect "a type that cannot be one" status=2 err~"types\[0\]: expected a type of 1 to 63 letters"
 run pollux submit --types slow --not-types quick -- true

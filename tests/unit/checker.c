@@ -61,14 +61,17 @@ static bool may_use (const struct job *job, const char *type)
     return types->count == 0 || types->except;
 }
 
-/* What its owner says; 1 by default. */
+/* What its owner says, or the geometric mean of all that he says; 1 by default. */
 static double speed_on (const struct job *job, const char *type)
 {
     const struct type_speeds *speeds = &job->spec.speeds;
-    for (int i = 0; i < speeds->count; i++)
+    double product = 1;
+    for (int i = 0; i < speeds->count; i++) {
         if (strcmp (speeds->list[i].type, type) == 0)
             return speeds->list[i].speed;
-    return 1;
+        product *= speeds->list[i].speed;
+    }
+    return speeds->count ? pow (product, 1.0 / speeds->count) : 1;
 }
 
 static int limit_of (const struct job *job)

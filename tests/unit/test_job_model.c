@@ -237,6 +237,26 @@ static void owners_speeds_come_first (void **state)
     models_close (&models);
 }
 
+/* Without a model only the ratios of the stated speeds count: the same in other units changes none. */
+static void stated_speeds_are_relative (void **state)
+{
+    (void)state;
+    static const double units[] = {1, 10, 0.01};
+    for (int i = 0; i < 3; i++) {
+        struct models models;
+        models_open (&models);
+        struct job *job = scene_add (&models.scene, "unknown", 1, "");
+        learn (&models);
+        assert_true (on (&models, job, 0).speed == 1); /* nothing is stated */
+        speed (job, "a", units[i]);
+        speed (job, "z", 4 * units[i]);
+        assert_false (on (&models, job, 0).known);
+        assert_true (near (on (&models, job, 0).speed, units[i]));
+        assert_true (near (on (&models, job, 1).speed, 2 * units[i])); /* between them */
+        models_close (&models);
+    }
+}
+
 static void the_least_error_wins (void **state)
 {
     (void)state;
@@ -353,6 +373,7 @@ int main (void)
         cmocka_unit_test (order_does_not_count),
         cmocka_unit_test (extreme_times_harm_nobody),
         cmocka_unit_test (owners_speeds_come_first),
+        cmocka_unit_test (stated_speeds_are_relative),
         cmocka_unit_test (the_least_error_wins),
         cmocka_unit_test (doubtful_ratios_are_lowered),
         cmocka_unit_test (without_evidence_it_is_a_guess),
