@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text comes in blocks, so "==>" may be divided between two of them: what may become one is held
+ * Finds and protects the lines of headers.  A text comes in blocks, so "==>" may be divided between two of them: what may become one is held
  * back.
  */
 #include "api/log_headers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list: few jobs have excuses at a time.
+ * Counts in a list: few jobs have excuses at a time.
  */
 #include "backend/excuse_counts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths become absolute: supervisors have other working directories.
+ * Copies the settings.  Paths become absolute: supervisors have other working directories.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "backend/run_settings.h"

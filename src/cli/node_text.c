@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a node, and the sentence about it, from the fields of the daemon's JSON. */
 #include "cli/node_text.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Policies times goals and fixed sizes: the list of simulations that one comparison needs. */
 #include "cli/sim_variants.h"
 
 #include <errno.h>

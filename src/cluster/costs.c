@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over jobs and nodes from their last event to a later time. */
 #include "cluster/costs.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded list of ended jobs. */
+/* Keeps what ended jobs have measured, in a bounded list: adds, finds and removes jobs. */
 #include "cluster/experience.h"
 
 #include <errno.h>

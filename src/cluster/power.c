@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Applies GROUPS, SIZE, POWER and NODE to the states and the costs of nodes. */
 #include "cluster/power.h"
 
 #include <errno.h>

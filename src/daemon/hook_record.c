@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the file before a hook starts, removes it after its end, and ends a hook that an earlier polluxd left. */
 #define _GNU_SOURCE
 #include "daemon/hook_record.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Starts commands for the nodes that need one, watches them, and plans the next try of those that fail. */
 #include "daemon/power_hooks.h"
 
 #include <errno.h>

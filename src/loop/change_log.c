@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers are kept in two arrays by index.  Events come here before they are applied, new ones and those of a
+ * The number of the last change of each job and each node is kept in two arrays by index.  Events come here before they are applied, new ones and those of a
  * journal that is read again, so a restarted daemon has the numbers too.
  *
  * If memory is missing, everything counts as changed: `since` becomes the number of the event.

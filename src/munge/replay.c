@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two hash tables: a claim is added to the newer one, and looked up in both.  After 2 x MUNGE_AGE_S the older one
+ * Claims are kept in two hash tables: a claim is added to the newer one, and looked up in both.  After 2 x MUNGE_AGE_S the older one
  * is emptied and becomes the newer one, so a claim is kept for at least as long as it can be accepted: from
  * MUNGE_AGE_S before its time to MUNGE_AGE_S after it.
  *

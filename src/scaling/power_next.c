@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares the wanted number of nodes of each group with the states of its nodes, and chooses the nodes to change. */
 #include "scaling/power_next.h"
 
 #include <errno.h>

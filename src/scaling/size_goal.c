@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each goal is a test of a forecast: utility, price per hour, or slowdown. */
 #include "scaling/size_goal.h"
 
 #include <math.h>

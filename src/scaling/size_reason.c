@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Puts the numbers of two forecasts into words. */
 #include "scaling/size_reason.h"
 
 #include <math.h>

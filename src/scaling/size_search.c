@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bisection over the number of nodes, group by group. */
 #include "scaling/size_search.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The next event of the provider follows from the states of the nodes and the random numbers of the seed: no queue is kept. */
 #include "sim/sim_power.h"
 
 #include <errno.h>

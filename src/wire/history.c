@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encode and decode pasts of the past.  What is decoded obeys the rules that the fold of events
+ * Encode and decode the history of a cluster and of its jobs.  What is decoded obeys the rules that the fold of events
  * guarantees: times ascend, numbers are finite or NaN, counts are within their limits.
  */
 #include "wire/history.h"

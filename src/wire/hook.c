@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and checks commands, and adds names to their arguments. */
 #define _GNU_SOURCE /* asprintf */
 #include "wire/hook.h"
 

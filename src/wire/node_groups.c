@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads groups of nodes from an option or a file, and checks their fields against each other. */
 #include "wire/node_groups.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Encodes and decodes the states of groups and nodes, and the ledger. */
 #include "wire/power.h"
 
 #include <errno.h>

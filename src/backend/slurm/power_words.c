@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The scontrol commands that order and return nodes by Slurm's power saving. */
 #include "backend/slurm/power_words.h"
 
 #include <errno.h>
