@@ -22,7 +22,7 @@ case \$1 in
 link) mv "\$generation/\$RANK" "\$generation/away" && ln -s /tmp "\$generation/\$RANK" ;;
 file) mv "\$generation/\$RANK" "\$generation/away" && : >"\$generation/\$RANK" ;;
 mode) chmod 777 "\$generation/\$RANK" ;;
-none) rm -r "\$generation" ;;
+none) while [ -e "\$generation" ]; do rm -rf "\$generation"; done ;; # again if the supervisor has just written there
 parent) mv "\$generation" "\$generation.away" && ln -s /tmp "\$generation" ;;
 esac || exit 9
 kill -KILL \$PPID
