@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The names of types of GPUs, from the names that nvidia-smi prints and that Slurm uses. */
 #include "backend/gpu_type.h"
 
 #include <ctype.h>
@@ -41,4 +42,15 @@ void gpu_type (const char *name, char ret[NAME_SIZE])
     memset (ret + used, 0, NAME_SIZE - used);
     if (used == 0)
         snprintf (ret, NAME_SIZE, "gpu");
+}
+
+void gpu_type_of_gres (const char *name, char ret[NAME_SIZE])
+{
+    static const char *const starts[] = {"nvidia_", "tesla_", "geforce_", "quadro_"};
+    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++)
+        if (strncmp (name, starts[i], strlen (starts[i])) == 0) {
+            gpu_type (name, ret);
+            return;
+        }
+    snprintf (ret, NAME_SIZE, "%s", name);
 }

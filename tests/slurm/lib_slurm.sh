@@ -200,10 +200,12 @@ tell()
 # ---- The cluster --------------------------------------------------------------------------------
 
 # configure GPUS PORT [LINE...]: write slurm.conf and gres.conf.  A line KEY=VALUE replaces the line of the same key; lines
-# NodeName=... and PartitionName=... are added.
+# NodeName=... and PartitionName=... are added.  gpu_types: the types of each node's GPUs, as a100:2,v100:2; without it all are a100.
 configure()
 {
     local gpus=$1 port=$2 last=$((${#nodes[@]} - 1)) line host i conf=$SLURM_CONF
+    local types=${gpu_types:-a100:$gpus} type first=0
+    local gres=gpu:${types//,/,gpu:}
     shift 2
     host=$(hostname -s)
     cat >"$conf" <<-END
@@ -253,7 +255,7 @@ configure()
         cat >>"$conf" <<-END
 	SlurmctldHost=ctl($(address ctl))
 	SlurmdPort=$((port + 1))
-	NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:a100:$gpus
+	NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=4000 Gres=$gres
 	NodeName=n[0-$last] NodeAddr=${node_addresses:-10.77.0.[1-$((last + 1))]} State=UNKNOWN
 	END
     else
@@ -261,7 +263,7 @@ configure()
 	SlurmctldHost=$host(127.0.0.1)
 	AuthInfo=socket=$cluster/munge/socket
 	CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-	NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:a100:$gpus
+	NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=4000 Gres=$gres
 	NodeName=n[0-$last] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 1 + last))] State=UNKNOWN
 	END
     fi
@@ -272,7 +274,10 @@ configure()
     done
     # A GPU of Slurm is a device whose name ends with a number; any device will do.
     for ((i = 0; i < gpus; i++)); do ln -sf /dev/null "$cluster/dev/gpu$i"; done
-    echo "NodeName=n[0-$last] Name=gpu Type=a100 File=$cluster/dev/gpu[0-$((gpus - 1))]" >"$cluster/etc/gres.conf"
+    for type in ${types//,/ }; do
+        echo "NodeName=n[0-$last] Name=gpu Type=${type%:*} File=$cluster/dev/gpu[$first-$((first + ${type#*:} - 1))]"
+        first=$((first + ${type#*:}))
+    done >"$cluster/etc/gres.conf"
     # Not used, but loaded.  That of v2 does not start where a hierarchy of v1 is mounted, too, or without systemd.
     echo "CgroupPlugin=cgroup/v1" >"$cluster/etc/cgroup.conf"
 }

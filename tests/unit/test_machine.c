@@ -153,6 +153,12 @@ static void test_gpu_types (void **state)
         gpu_type (cases[i].name, type);
         assert_string_equal (type, cases[i].type);
     }
+    gpu_type_of_gres ("nvidia_a100-sxm4-80gb", type);
+    assert_string_equal (type, "a100");
+    gpu_type_of_gres ("tesla_v100-sxm2-16gb", type);
+    assert_string_equal (type, "v100");
+    gpu_type_of_gres ("a100-80gb", type);
+    assert_string_equal (type, "a100-80gb");
     memset (longest, 'x', sizeof (longest));
     for (size_t length = 50; length < sizeof (longest); length++) {
         longest[length] = '\0';

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "backend/gpu_type.h"
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -155,6 +156,22 @@ static int count_foreign (const struct wire_slurm_config *config, const struct s
     return foreign > without_room ? foreign : without_room;
 }
 
+/* Say once that a node has GPUs that nobody chose to leave out. */
+static void tell_unused (const struct service *service, const struct slurm_node *found,
+                         struct service_node *details)
+{
+    if (found->gres.others == 0 || details->told_unused || service->config.gres_type[0])
+        return;
+    slurm_log (
+        &service->slurm, LOG_WARNING,
+        "node %s has %s of several types: %d %s are used, %d of other types %s not (gres_type "
+        "selects the type)",
+        found->name, service->config.gres, found->gres.count,
+        *found->gres.type ? found->gres.type : "without a type", found->gres.others,
+        found->gres.others == 1 ? "is" : "are");
+    details->told_unused = true;
+}
+
 static void set_node (const struct service *service, const struct slurm_node *found,
                       struct node *node, struct service_node *details)
 {
@@ -188,6 +205,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
         details->failed_us = 0;
     memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
     memcpy (details->gres_type, found->gres.type, NAME_SIZE);
+    tell_unused (service, found, details);
     if (use == SLURM_NODE_LOST && old >= 0 && details->failed_us == 0 &&
         now_us < details->lost_us + LOST_US) {
         *node = service->slurm.nodes[old];
@@ -199,10 +217,10 @@ static void set_node (const struct service *service, const struct slurm_node *fo
         node->slots = 0;
     if (node->slots > SLOTS_LIMIT)
         node->slots = SLOTS_LIMIT;
-    snprintf (node->type, NAME_SIZE, "%s",
-              !gres               ? "cpu"
-              : *found->gres.type ? found->gres.type
-                                  : config->gres);
+    gpu_type_of_gres (!gres               ? "cpu"
+                      : *found->gres.type ? found->gres.type
+                                          : config->gres,
+                      node->type);
     node->available = use == SLURM_NODE_USABLE && node->slots > 0 && details->failed_us == 0;
 }
 

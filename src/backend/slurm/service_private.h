@@ -69,6 +69,7 @@ struct service_node {
     int64_t returned_us; /* when its group was last seen to return it; 0: never */
     char address[SLURM_ADDRESS_SIZE];
     char gres_type[NAME_SIZE]; /* that its slots are counted by; "": none */
+    bool told_unused;          /* the log has that it has GPUs of other types */
     int foreign;               /* slots that other Slurm jobs use */
     /* A share waited here too long: before this time at most `limit` slots, or those of our shares, if these are more. */
     int64_t limited_us;

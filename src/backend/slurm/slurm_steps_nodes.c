@@ -13,6 +13,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "backend/gpu_type.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/clock.h"
@@ -71,10 +72,10 @@ static void set_slots (const struct steps *steps, const struct slurm_node *found
     }
     node->slots = node->slots < 1 ? 1 : node->slots < SLOTS_LIMIT ? node->slots : SLOTS_LIMIT;
     if (!*node->type)
-        snprintf (node->type, NAME_SIZE, "%s",
-                  !details->gpu       ? "cpu"
-                  : *found->gres.type ? found->gres.type
-                                      : "gpu");
+        gpu_type_of_gres (!details->gpu       ? "cpu"
+                          : *found->gres.type ? found->gres.type
+                                              : "gpu",
+                          node->type);
 }
 
 int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, const char *gres,
