@@ -30,6 +30,7 @@ struct view {
     const struct experience
         *experience; /* that jobs learn from; NULL: they know what they have measured */
     const struct experience *learned; /* of an informed view: what its jobs have learned from */
+    const struct view *whole; /* of a part of a view (policy/subview.h): all of it; else NULL */
 };
 
 /* A copy of a view that events do not change, for a decision in another thread.  The cluster must

@@ -210,13 +210,31 @@ static int begin_round (struct daemon *daemon, struct pollux_error *err)
 
 /* ---- Settling ---- */
 
+/* Journal what a job has reported since the last full round, before it ends: later jobs learn from it. */
+static int post_last_report (struct daemon *daemon, int job, struct pollux_error *err)
+{
+    struct report_set *reports = &daemon->status.reports;
+    const struct report *last = report_set_latest (reports, job);
+    if (!last)
+        return 0;
+    struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {.count = 1, .reports = last}};
+    int rc = post (daemon, &event, err);
+    if (rc == 0)
+        report_set_drop_job (reports, job);
+    return rc;
+}
+
 static int take_exits (struct daemon *daemon, struct pollux_error *err)
 {
     struct event event;
     int rc = 0;
     while (rc == 0 &&
-           daemon->backend->next_event (daemon->backend_self, &daemon->loop.cluster, &event) > 0)
-        rc = post (daemon, &event, err);
+           daemon->backend->next_event (daemon->backend_self, &daemon->loop.cluster, &event) > 0) {
+        if (event.type == EVENT_EXIT)
+            rc = post_last_report (daemon, event.job, err);
+        if (rc == 0)
+            rc = post (daemon, &event, err);
+    }
     return rc;
 }
 

@@ -141,3 +141,14 @@ void report_set_drop (struct report_set *reports)
         reports->jobs[reports->reports[i].job].place = 0;
     reports->count = 0;
 }
+
+void report_set_drop_job (struct report_set *reports, int job)
+{
+    if (!report_set_latest (reports, job))
+        return;
+    int place = reports->jobs[job].place;
+    struct report last = reports->reports[--reports->count];
+    reports->reports[place - 1] = last;
+    reports->jobs[last.job].place = place;
+    reports->jobs[job].place = 0;
+}

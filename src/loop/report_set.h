@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Agents' reports since the last full round, the latest of each job.  They are kept in memory only,
- * until one HINTS event journals them just before the round that uses them.  A report costs one
- * decoding and one copy.
+ * until one HINTS event journals them just before the round that uses them; that of a job whose generation ends,
+ * just before its EXIT.  A report costs one decoding and one copy.
  */
 #ifndef LOOP_REPORT_SET_H
 #define LOOP_REPORT_SET_H
@@ -52,7 +52,8 @@ const char *report_set_refusal (const struct report_set *reports, int job);
 int report_set_collect (struct report_set *reports, const struct cluster *cluster,
                         const struct report **ret);
 
-/* Drop all reports, after they were posted. */
+/* Drop all reports, or that of a job, after they were posted. */
 void report_set_drop (struct report_set *reports);
+void report_set_drop_job (struct report_set *reports, int job);
 
 #endif

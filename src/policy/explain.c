@@ -31,6 +31,13 @@ static struct job_model model_in (const struct explainer *explainer, int index, 
     return job_model_on (explainer->view->jobs[index], &explainer->pools, pool, &explainer->ratios);
 }
 
+/* Whether the job has a model, but none that says how fast it is in this pool. */
+static bool is_guessed (const struct explainer *explainer, int index, int pool)
+{
+    struct job_model model = model_in (explainer, index, pool);
+    return model.known && model.source == MODEL_GUESSED;
+}
+
 /* The best batch of a job on a shape of a pool. */
 static int best_in (const struct explainer *explainer, int index, int pool,
                     struct pollux_shape shape, struct pollux_best *ret, struct pollux_error *err)
@@ -93,12 +100,11 @@ struct explain_trust explain_trust_of (const struct explainer *explainer, int in
 {
     const struct job *job = explainer->view->jobs[index];
     const struct hints *hints = &job->hints;
-    struct job_model model = model_in (explainer, index, explainer->pool_of[index]);
     struct explain_trust trust = {.profiled = hints->max_profiled_replicas};
     for (int i = 0; i < hints->other_count && trust.profiled >= 0; i++)
         if (hints->others[i].max_profiled_replicas > trust.profiled)
             trust.profiled = hints->others[i].max_profiled_replicas;
-    if (model.known && model.source == MODEL_GUESSED)
+    if (is_guessed (explainer, index, explainer->pool_of[index]))
         trust.profiled = 0;
     int64_t most = trust.trusted = job_trusted_with (job, trust.profiled);
     if (hints->limits.init_batch > 0 && hints->limits.max_batch / hints->limits.min_local < most)
@@ -113,7 +119,7 @@ struct explain_point explain_point_of (const struct explainer *explainer, int in
     const struct job *job = explainer->view->jobs[index];
     struct explain_point point = {
         .replicas = replicas, .goodput = NAN, .speedup = NAN, .eta_s = NAN};
-    if (!job->hints.has_model)
+    if (!job->hints.has_model || is_guessed (explainer, index, explainer->pool_of[index]))
         return point;
     double fair = explainer->fair_goodput;
     point.goodput = replicas > 0 ? best.goodput : 0;
@@ -278,18 +284,21 @@ static int type_make (const struct explainer *explainer, int index, int pool, do
 {
     const struct pool *size = &explainer->pools.list[pool];
     struct job_model model = model_in (explainer, index, pool);
+    int home = explainer->pool_of[index];
     int most = explainer->planned[index].replicas;
     most = most < model.most_replicas ? most : model.most_replicas;
     most = most < size->slots ? most : size->slots;
     *ret = (struct explain_type){
         .replicas = job_fit_replicas (explainer->view->jobs[index], most),
         .revocable = size->revocations_per_s > 0,
-        .known = model.known && model.source != MODEL_GUESSED,
-        .predicted = model.source == MODEL_PREDICTED,
+        .known =
+            model.known && model.source != MODEL_GUESSED && !is_guessed (explainer, index, home),
+        .predicted = model.source == MODEL_PREDICTED ||
+                     model_in (explainer, index, home).source == MODEL_PREDICTED,
         .goodput = NAN,
     };
     const struct job *job = explainer->view->jobs[index];
-    const struct pool *own = &explainer->pools.list[explainer->pool_of[index]];
+    const struct pool *own = &explainer->pools.list[home];
     double ratio = size->like == own->like
                        ? 1
                        : job_type_speed (job, size->type) / job_type_speed (job, own->type);
@@ -304,8 +313,7 @@ static int type_make (const struct explainer *explainer, int index, int pool, do
     if (rc == 0 && model.known && ret->known && ret->replicas > 0 && goodput > 0)
         ret->goodput = best.goodput / goodput;
     struct pollux_shape now = placement_shape (plan_placement (explainer->plan, index));
-    ret->goodput *= kept_in (explainer, index, pool, shape) /
-                    kept_in (explainer, index, explainer->pool_of[index], now);
+    ret->goodput *= kept_in (explainer, index, pool, shape) / kept_in (explainer, index, home, now);
     return rc;
 }
 

@@ -101,13 +101,14 @@ static int observe (const struct hints *hints, int own, const struct pools *pool
     return count;
 }
 
-/* The same for all jobs of the view, and those that have ended: models that a job has borrowed would count twice. */
+/* The same for all jobs of the view, also those outside this part of it, and those that have ended: models that a job has borrowed would count twice. */
 static int observe_all (const struct view *view, const struct pools *pools,
                         struct observation *list)
 {
+    const struct view *whole = view->whole ? view->whole : view;
     int count = 0;
-    for (int i = 0; i < view->job_count && pools->count > 1; i++) {
-        const struct job *job = view->jobs[i];
+    for (int i = 0; i < whole->job_count && pools->count > 1; i++) {
+        const struct job *job = whole->jobs[i];
         count += observe (&job->hints, hints_model_count (&job->hints) - job->borrowed, pools,
                           list ? list + count : NULL);
     }

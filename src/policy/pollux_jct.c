@@ -252,14 +252,15 @@ static void value_options (const struct round *round, int job)
 }
 
 /* The most replicas that a job could have in a pool without the limit of its profile; 0 if the options
- * already have them. */
+ * already have them, or if nothing is known of the job in this pool. */
 static int hidden_most (const struct round *round, int job, int pool)
 {
     const struct job *it = round->view->jobs[job];
     int slots = round->objective.pools.list[pool].slots;
     int limit = round->prospects[job].limits[pool];
     int most = it->spec.max_replicas < slots ? it->spec.max_replicas : slots;
-    bool hides = it->hints.has_model && limit > 0 && most > limit && !job_pinned (it);
+    bool known = round->objective.options[job].models[pool].source != MODEL_GUESSED;
+    bool hides = it->hints.has_model && known && limit > 0 && most > limit && !job_pinned (it);
     return hides ? most : 0;
 }
 

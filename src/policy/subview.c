@@ -61,6 +61,7 @@ int subview_new (const struct view *view,
     subview.view.nodes = subview.nodes;
     subview.view.jobs = subview.jobs;
     subview.view.job_count = count;
+    subview.view.whole = view->whole ? view->whole : view;
     *ret = subview;
     return 0;
 }

@@ -10,7 +10,7 @@
 #include "cluster/view.h"
 
 struct subview {
-    struct view view; /* borrows the arrays below, and the jobs */
+    struct view view; /* borrows the arrays below, the jobs, and the whole view */
     struct node *nodes;
     const struct job **jobs;
     int *indices; /* of its jobs in the whole view */

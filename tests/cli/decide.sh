@@ -73,6 +73,14 @@ check "another job follows, by the ratio of the first" jq -e '.allocations.b == 
 typed '{"name": "b"}' >"$tmp/typed.json"
 run pollux decide --json "$tmp/typed.json"
 check "without a ratio it stays where it was measured" jq -e '.allocations.b == {"n0": 4}' <<<"$out"
+jq '.jobs[0] += {allocation: {n0: 4}, max_replicas: 64, remaining: 100000, max_profiled_replicas: 4} | .nodes[1].gpus = 64' "$tmp/typed.json" >"$tmp/many.json"
+for policy in pollux pollux-jct; do
+    run pollux decide --json --policy=$policy "$tmp/many.json"
+    check "$policy: it does not leave for one slot of a type of unknown speed" jq -e '.allocations.b == {"n0": 4}' <<<"$out"
+done
+jq '.jobs[0] += {allocation: {n1: 1}, preemptible: false}' "$tmp/typed.json" >"$tmp/guess.json"
+run pollux decide --explain "$tmp/guess.json"
+expect "explain says that its own speed is not known" status=0 out~'^b: How fast it would be on slow is not known' out!'useful samples per second'
 for speeds in '{"slow": 1, "fast": 4}:n1' '{"slow": 1, "fast": 0.25}:n0' '{"fast": 4}:n0'; do
     jq ".jobs[0].speeds = ${speeds%:*}" "$tmp/typed.json" >"$tmp/speeds.json"
     run pollux decide --json "$tmp/speeds.json"

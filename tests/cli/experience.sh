@@ -58,6 +58,19 @@ pollux cancel fourth >/dev/null
 soon "it ends" has_ended fourth
 stop_daemon
 
+# What a job reports after the last full round, or all that it reports if it ends before the first one, counts, too.
+start_daemon --node n0:4 --interval 600
+trains short --application brief
+soon "a job reports before a full round" is short '.hints.model != null'
+check "which is not in the journal yet" [ "$(sqlite3 "$state/journal.db" "select count (*) from events where type = 'HINTS' and json_extract (body, '\$.short') is not null")" = 0 ]
+pollux cancel short >/dev/null
+soon "it ends" has_ended short
+trains next --application brief
+soon "the next one of its application runs" runs next
+check "it began with two: $(first_replicas next)" [ "$(first_replicas next)" = 2 ]
+stop_daemon
+check_replay "a replay decides the same plans"
+
 start_daemon --node n0:4 --interval 1 --no-experience
 trains fifth --application mlp
 soon "a daemon without experience" runs fifth
