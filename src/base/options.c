@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -158,8 +159,10 @@ int options_int64 (const struct options *options, int64_t min, int64_t max, int6
 int options_double (const struct options *options, double min, double max, double *ret,
                     struct pollux_error *err)
 {
-    double value;
-    if (number_double (options->argument, &value) < 0 || value < min || value > max)
+    double value = -INFINITY;
+    bool read = (isinf (min) && strcmp (options->argument, "-inf") == 0) ||
+                number_double (options->argument, &value) == 0;
+    if (!read || value < min || value > max)
         return fail (err, -EINVAL, "--%s: expected a number from %g to %g, got %s",
                      options->at->name, min, max, quote (options->argument).text);
     *ret = value;

@@ -26,7 +26,7 @@ typedef int options_take (void *ret, int id, const struct options *options,
                           struct pollux_error *err);
 int options_each (struct options *options, options_take *take, void *ret, struct pollux_error *err);
 
-/* The current option's argument as a number in min..max. */
+/* The current option's argument as a number in min..max; also -inf, if min is -INFINITY. */
 int options_int64 (const struct options *options, int64_t min, int64_t max, int64_t *ret,
                    struct pollux_error *err);
 int options_double (const struct options *options, double min, double max, double *ret,

@@ -321,38 +321,60 @@ static int print_table (const struct study *study, FILE *out, struct pollux_erro
 
 /* ---- The whole ----------------------------------------------------------------------------- */
 
-static bool has_group (const struct sim_config *config, const char *type)
+static bool is_of_type (const struct node_group *group, const char *type)
+{
+    return strcmp (group->name, type) == 0 || strcmp (group->type, type) == 0;
+}
+
+static bool has_type (const struct sim_config *config, const char *type)
 {
     for (int i = 0; i < config->group_count; i++)
-        if (strcmp (config->groups[i].name, type) == 0)
+        if (is_of_type (&config->groups[i], type))
             return true;
     return false;
 }
 
-/* Put the prices in the order of the types.  -EINVAL names a type without a price, or a price without a type. */
+/* The price given for a group's name, else for its type; NAN: none. */
+static double given_price (const struct capacity_request *request, const struct node_group *group)
+{
+    double price = NAN;
+    for (int i = 0; i < request->price_count; i++) {
+        const struct type_price *given = &request->prices[i];
+        if (strcmp (given->type, group->name) == 0)
+            return given->price;
+        if (is_of_type (group, given->type))
+            price = given->price;
+    }
+    return price;
+}
+
+/* The price of a GPU in a group without --price: that of the file, if any group of it has one. */
+static double price_of_file (const struct capacity_request *request, const struct node_group *group)
+{
+    const struct sim_config *config = &request->sim.config;
+    for (int i = 0; i < config->group_count && !request->has_price; i++)
+        if (config->groups[i].price_per_node_hour > 0)
+            return group->price_per_node_hour / group->slots_per_node;
+    return request->price;
+}
+
+/* Make the prices those of the groups, in their order.  -EINVAL names a type without a price, or a price without a type. */
 static int order_prices (struct capacity_request *request, struct pollux_error *err)
 {
     const struct sim_config *config = &request->sim.config;
     struct type_price ordered[NODE_GROUPS_LIMIT];
     for (int i = 0; i < request->price_count; i++)
-        if (!has_group (config, request->prices[i].type))
+        if (!has_type (config, request->prices[i].type))
             return fail (err, -EINVAL,
                          "--price: type %s, which --node-group or --cluster does not have",
                          request->prices[i].type);
     for (int i = 0; i < config->group_count; i++) {
-        bool found = request->price_count == 0;
         const struct node_group *group = &config->groups[i];
-        ordered[i].price = !request->has_price && group->price_per_node_hour > 0
-                               ? group->price_per_node_hour / group->slots_per_node
-                               : request->price;
-        memcpy (ordered[i].type, config->groups[i].name, NAME_SIZE);
-        for (int j = 0; j < request->price_count; j++)
-            if (strcmp (request->prices[j].type, config->groups[i].name) == 0) {
-                ordered[i].price = request->prices[j].price;
-                found = true;
-            }
-        if (!found)
-            return fail (err, -EINVAL, "--price: none for type %s", config->groups[i].name);
+        memcpy (ordered[i].type, group->name, NAME_SIZE);
+        ordered[i].price = request->price_count > 0 ? given_price (request, group)
+                                                    : price_of_file (request, group);
+        if (isnan (ordered[i].price))
+            return fail (err, -EINVAL, "--price: none for type %s", group->name);
     }
     memcpy (request->prices, ordered, (size_t)config->group_count * sizeof (ordered[0]));
     request->price_count = config->group_count;

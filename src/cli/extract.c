@@ -163,25 +163,54 @@ static int write_workload (const char *path, const struct journal_contents *cont
     return code;
 }
 
+/* Nodes of one type and size. */
+struct alike {
+    const char *type;
+    int slots, nodes;
+};
+
+/* The nodes of the cluster by type.  Returns the number of types; -1: nodes of one type have different numbers of slots, which no option
+ * describes. */
+static int group_nodes (const struct cluster *cluster, struct alike ret[NODE_TYPES_LIMIT])
+{
+    int count = 0;
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node *node = &cluster->nodes[i];
+        int at = 0;
+        while (at < count && strcmp (ret[at].type, node->type) != 0)
+            at++;
+        if (at == count && count < NODE_TYPES_LIMIT)
+            ret[count++] = (struct alike){.type = node->type, .slots = node->slots};
+        if (at == count || ret[at].slots != node->slots)
+            return -1;
+        ret[at].nodes++;
+    }
+    return count;
+}
+
 /* Print the `pollux sim` command with the recorded cluster and parameters. */
 static void advise (const char *workload, const struct journal_contents *contents)
 {
-    const struct cluster *cluster = &contents->cluster;
     const struct journal_profile *recorded = &contents->recorded;
     const struct round *round = &recorded->round;
-    int slots = cluster->node_count > 0 ? cluster->nodes[0].slots : 0;
-    for (int i = 1; i < cluster->node_count; i++)
-        if (cluster->nodes[i].slots != slots)
-            slots = 0;
-    if (slots == 0 || !*round->policy)
+    struct alike groups[NODE_TYPES_LIMIT];
+    int count = group_nodes (&contents->cluster, groups);
+    if (!*round->policy)
         return;
     double delay_s =
         recorded->delays > 0 ? recorded->delay_s / recorded->delays : round->restart_delay_s;
-    fprintf (stderr,
-             "pollux sim %s --profiles PROFILES --policy %s --nodes %d --gpus-per-node %d "
-             "--interval %.6g --restart-delay %.3g --p %.6g",
-             file_name (workload).text, round->policy, cluster->node_count, slots,
-             round->interval_s, delay_s, round->p);
+    fprintf (stderr, "pollux sim %s --profiles PROFILES --policy %s", file_name (workload).text,
+             round->policy);
+    if (count == 1 && !*groups[0].type)
+        fprintf (stderr, " --nodes %d --gpus-per-node %d", groups[0].nodes, groups[0].slots);
+    else if (count >= 1)
+        for (int i = 0; i < count; i++)
+            fprintf (stderr, "%s%s:%dx%d", i == 0 ? " --node-group " : ",",
+                     *groups[i].type ? groups[i].type : "any", groups[i].nodes, groups[i].slots);
+    else
+        fputs (" --cluster CLUSTER", stderr);
+    fprintf (stderr, " --interval %.6g --restart-delay %.3g --p %.6g", round->interval_s, delay_s,
+             round->p);
     for (int i = 0; i < round->settings.count; i++)
         fprintf (stderr, " --policy-option %s=%.12g", round->settings.items[i].name,
                  round->settings.items[i].value);

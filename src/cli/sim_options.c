@@ -126,11 +126,7 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
             config->experience = (enum experience_kind)choice;
         return rc;
     case SIM_OPTION_P:
-        if (strcmp (options->argument, "-inf") == 0) {
-            config->p = -INFINITY;
-            return 0;
-        }
-        return options_double (options, -1000, 1, &config->p, err);
+        return options_double (options, -INFINITY, 1, &config->p, err);
     case SIM_OPTION_POLICY_OPTION:
         return policy_settings_parse (options->argument, &config->settings, err);
     case SIM_OPTION_AGENT:

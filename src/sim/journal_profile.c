@@ -83,6 +83,25 @@ static int epochs_of (const struct job *job, double total)
     return (int)fmax (1, fmin (epochs, PROFILE_EPOCHS_LIMIT));
 }
 
+/* The types of nodes that it has models of, the one that it trained on last among them. */
+static int take_types (const struct job *job, const struct hints *hints,
+                       struct profile_type ret[PROFILE_TYPES])
+{
+    int count = 0;
+    for (int i = 0; i < hints_model_count (hints) && count < PROFILE_TYPES; i++) {
+        struct type_model model = hints_model_at (hints, i);
+        double speed = job_type_speed (job, model.type);
+        if (!model.type[0])
+            continue;
+        ret[count] = (struct profile_type){.min_local = hints->limits.min_local,
+                                           .max_local = model.max_local,
+                                           .one_gpu = isnan (speed) ? 0 : speed,
+                                           .model = model.model};
+        memcpy (ret[count++].name, model.type, NAME_SIZE);
+    }
+    return count;
+}
+
 int journal_profile_of (const struct journal_profile *recorded, const struct cluster *cluster,
                         int index, struct profile *ret, struct pollux_error *err)
 {
@@ -102,6 +121,7 @@ int journal_profile_of (const struct journal_profile *recorded, const struct clu
     memcpy (profile.name, job->spec.name, sizeof (profile.name));
     profile.epochs = epochs_of (job, total);
     profile.epoch_iterations = total / profile.epochs;
+    profile.type_count = take_types (job, &seen->hints, profile.types);
     for (int i = 0; i < PROFILE_KNOTS; i++) {
         const struct recorded_knot *knot = &seen->knots[i];
         if (knot->count == 0)

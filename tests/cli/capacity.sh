@@ -59,6 +59,19 @@ run capacity "${types[@]}" --price t4=1,a100=2,h100=3
 expect "a price without a type" status=2 err~'--price: type h100, which --node-group or --cluster does not have'
 run capacity --price t4=1
 expect "prices of types without types" status=2 err~'prices of types need --node-group or --cluster'
+# Groups of a file that are not called like their types; one of them is free.
+cat >"$tmp/owned.yaml" <<END
+groups:
+  - {name: own, type: t4, nodes: 2, gpus_per_node: 4, price_per_node_hour: 0}
+  - {name: cloud, type: a100, nodes: 1, gpus_per_node: 8, price_per_node_hour: 4}
+END
+# per_hour OPTION...: what one own and one cloud node cost per hour.
+per_hour() { pollux capacity "$tmp/load.csv" --policy equal-share --cluster "$tmp/owned.yaml" "$@" --json |
+    jq '[.mixes[] | select (.nodes == {"own": 1, "cloud": 1})][0].per_hour'; }
+check "the prices of a file; a group without one is free" [ "$(per_hour)" = 4 ]
+check "prices of types" [ "$(per_hour --price t4=0.5,a100=1)" = 10 ]
+check "prices of groups" [ "$(per_hour --price own=0.25,cloud=1)" = 9 ]
+check "that of a group's name counts before that of its type" [ "$(per_hour --price t4=0.5,a100=1,own=0)" = 8 ]
 for wrong in =1 t4= t4=x t4=-1 t4=1,t4=2 t4=1, "$(printf 'x%.0s' {1..70})=1"; do
     run capacity "${types[@]}" "--price=$wrong"
     expect "--price '$wrong'" status=2 err~'--price: '

@@ -20,6 +20,8 @@ expect "an unknown policy" status=2 out= err~nosuch
 echo 'groups: [{name: gpu, gpus_per_node: 4, max: 2}]' >"$tmp/free.yaml"
 run $POLLUXD --check --cluster "$tmp/free.yaml" --goal budget:3 --grow true --shrink true
 expect "a budget without a price" status=2 out= err~'group gpu has no price: a budget needs price_per_node_hour'
+run $POLLUXD --check --fairness=-inf --state "$tmp/r" "${root[@]}"
+expect "the least fairness" status=0 out~'good'
 run $POLLUXD --policy srtf --check
 expect "a policy that needs a simulation" status=2 out= err~'srtf needs the true remaining times'
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0

@@ -26,6 +26,15 @@ expect "they are simulated" status=0
 check "as long as they took, within 10 %" jq -n -e --slurpfile a "$tmp/first.json" --slurpfile b "$tmp/second.json" '
     $b[0].policies.pollux.mean_avg_jct / $a[0].policies.pollux.mean_avg_jct | . > 0.9 and . < 1.1'
 
+# Several types of nodes.
+run pollux sim "$tmp/first.csv" --policy pollux --node-group t4:2x4,a100:2x2 --interval 30 --record "$tmp/typed.db" --json "$tmp/x.json"
+run pollux extract "$tmp/typed.db" --workload="$tmp/typed.csv"
+expect "types become groups of the command" status=0 err~'--node-group t4:2x4,a100:2x2 --interval 30'
+printf '%s\n' "$out" >"$tmp/typed.json"
+check "every job has the types that it has trained on" jq -e '[.applications[].types | keys - ["a100", "t4"] == [] and length > 0] | all' "$tmp/typed.json"
+run pollux sim "$tmp/typed.csv" --profiles "$tmp/typed.json" --policy pollux --node-group t4:2x4,a100:2x2 --json "$tmp/x.json"
+expect "they are simulated" status=0
+
 # ---- Missing data ------------------------------------------------------------------------------
 
 run pollux sim "$tmp/first.csv" --policy tiresias --nodes 2 --record "$tmp/mute.db" --json "$tmp/x.json"
