@@ -210,7 +210,7 @@ static int check_member (const struct cluster *cluster, int group, int known, st
 
 /* Can this node, which belongs to no group, be up?  Only one that is configured and was gone: everything else about it
  * comes from where it is configured. */
-static int check_loner (const struct node *known, struct node *node, struct pollux_error *err)
+static int check_ungrouped (const struct node *known, struct node *node, struct pollux_error *err)
 {
     bool same = !node->type[0] || strcmp (node->type, known->type) == 0;
     if (same)
@@ -257,7 +257,7 @@ void api_node_up (struct api *api, struct http_request *request)
     }
     snprintf (node.name, sizeof (node.name), "%s", name);
     int rc = group >= 0 ? check_member (cluster, group, known, &node, &err)
-                        : check_loner (&cluster->nodes[known], &node, &err);
+                        : check_ungrouped (&cluster->nodes[known], &node, &err);
     if (rc < 0) {
         api_refuse (api, request, 409, "%s", err.text);
         return;

@@ -290,7 +290,7 @@ static int remember (struct cluster *cluster, const struct job *job, struct poll
 {
     struct ended_job past = {
         .application = job->application, .hints = job->hints, .noise = job->noise};
-    if (!job->application || !hints_teach (&job->hints))
+    if (!job->application || !hints_are_evidence (&job->hints))
         return 0;
     past.hints.step_s = past.hints.rate_factor = NAN; /* they were of its last placement */
     return experience_add (&cluster->experience, &past) < 0

@@ -165,7 +165,7 @@ bool job_runs (const struct job *job)
     return job->phase == JOB_RUNNING || job->phase == JOB_CANCELLING;
 }
 
-bool hints_teach (const struct hints *hints)
+bool hints_are_evidence (const struct hints *hints)
 {
     return hints->has_model && hints->max_profiled_replicas >= 1;
 }

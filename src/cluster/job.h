@@ -205,7 +205,7 @@ bool job_live (const struct job *job);
 bool job_runs (const struct job *job);
 
 /* True if other jobs can learn from them: a model, and the replicas that it was measured with. */
-bool hints_teach (const struct hints *hints);
+bool hints_are_evidence (const struct hints *hints);
 
 /* How many types they have a model of. */
 int hints_model_count (const struct hints *hints);

@@ -147,7 +147,7 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
 int cluster_restore_experience (struct cluster *cluster, const struct ended_job *job,
                                 struct pollux_error *err)
 {
-    if (!job->application || !hints_teach (&job->hints))
+    if (!job->application || !hints_are_evidence (&job->hints))
         return fail (err, -EINVAL, "a job of the experience has no application or no model");
     if (experience_add (&cluster->experience, job) < 0)
         return fail (err, -ENOMEM, "no memory for the experience of %d jobs", EXPERIENCE_LIMIT);

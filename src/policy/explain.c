@@ -326,11 +326,16 @@ static int types_make (const struct explainer *explainer, int index, struct expl
         return 0;
     memcpy (ret->type, pools->list[own].type, NAME_SIZE);
     ret->revocable = pools->list[own].revocations_per_s > 0;
-    for (int i = 0; rc == 0 && i < pools->count && ret->type_count < EXPLAIN_TYPES; i++)
-        if (i != own && pools->list[i].slots > 0 &&
-            job_allows_type (explainer->view->jobs[index], pools->list[i].type))
+    for (int i = 0; rc == 0 && i < pools->count; i++) {
+        if (i == own || pools->list[i].slots == 0 ||
+            !job_allows_type (explainer->view->jobs[index], pools->list[i].type))
+            continue;
+        if (ret->type_count < EXPLAIN_TYPES)
             rc = type_make (explainer, index, i, ret->current.goodput,
                             &ret->types[ret->type_count++], err);
+        else
+            ret->more_types++;
+    }
     return rc;
 }
 

@@ -80,7 +80,7 @@ struct explanation {
         [NAME_SIZE]; /* of its nodes, if it has slots in a cluster with several types; else "" */
     bool revocable;  /* those nodes may be taken back */
     struct explain_type types[EXPLAIN_TYPES]; /* others that it may use, if it has slots */
-    int type_count;
+    int type_count, more_types; /* more_types: beyond EXPLAIN_TYPES, which are not compared */
     char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that apply */
     int limit_count;
 };

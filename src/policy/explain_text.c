@@ -254,6 +254,11 @@ static void say_types (struct explain_text *text, const struct explanation *all)
 {
     for (int i = 0; i < all->type_count; i++)
         say_type (text, all, &all->types[i]);
+    if (all->more_types == 0)
+        return;
+    say (text, "%d more type%s not compared here.", all->more_types,
+         all->more_types == 1 ? " is" : "s are");
+    end_sentence (text);
 }
 
 static void say_price (struct explain_text *text, const struct round_summary *full)

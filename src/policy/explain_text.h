@@ -6,9 +6,9 @@
 #include "cluster/round_summary.h"
 #include "policy/explain.h"
 
-/* Six sentences and the limits; a few names of 63 bytes and many words each.  Longer sentences are
+/* Seven sentences, types and limits; a few names of 63 bytes and many words each.  Longer sentences are
  * cut. */
-enum { EXPLAIN_SENTENCES = 6 + EXPLAIN_TYPES + EXPLAIN_LIMITS, EXPLAIN_TEXT_SIZE = 1024 };
+enum { EXPLAIN_SENTENCES = 7 + EXPLAIN_TYPES + EXPLAIN_LIMITS, EXPLAIN_TEXT_SIZE = 1024 };
 
 struct explain_text {
     char sentences[EXPLAIN_SENTENCES][EXPLAIN_TEXT_SIZE];

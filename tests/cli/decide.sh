@@ -131,6 +131,10 @@ for options in --policy=sia "--policy=gavel --policy-option=gavel_fair=0" "--pol
 done
 jq '.nodes = [range (20) | {name: "n\(.)", gpus: 4, type: "t\(.)"}] | .jobs |= map (del (.allocation)) | .jobs[0].types = ["t19"]' "$tmp/typed.json" >"$tmp/odd.json"
 run pollux decide --json --policy=gavel "$tmp/odd.json"
+jq '.jobs[0] |= del (.types) + {allocation: {n0: 1}, type: "t0"}' "$tmp/odd.json" >"$tmp/twenty.json"
+run pollux decide --explain --policy=equal-share "$tmp/twenty.json"
+expect "explain compares eight types, and says so" status=0 out~'^b: 11 more types are not compared here\.$'
+run pollux decide --json --policy=gavel "$tmp/odd.json"
 check "gavel: the last of 20 types" jq -e '.allocations.b | keys == ["n19"]' <<<"$out"
 jq '.jobs[0] += {min_replicas: 2} | del (.jobs[0].model, .jobs[0].grad)' "$tmp/typed.json" >"$tmp/odd.json"
 run pollux decide --json --policy=sia "$tmp/odd.json"

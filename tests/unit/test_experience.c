@@ -76,53 +76,53 @@ static void the_newest_jobs_are_kept (void **state)
 
 /* ---- What a policy sees --------------------------------------------------------------------- */
 
-struct school {
+struct scenario {
     struct scene scene;
     struct experience experience;
     struct informed_view informed;
 };
 
-static void school_open (struct school *school, int jobs, double spread)
+static void scenario_open (struct scenario *scenario, int jobs, double spread)
 {
-    *school = (struct school){.experience.count = 0};
-    scene_init (&school->scene, 16);
+    *scenario = (struct scenario){.experience.count = 0};
+    scene_init (&scenario->scene, 16);
     for (int i = 0; i < jobs; i++) {
         struct ended_job job = past (7, exp (i % 2 ? spread : -spread));
-        assert_int_equal (0, experience_add (&school->experience, &job));
+        assert_int_equal (0, experience_add (&scenario->experience, &job));
     }
-    school->scene.view.experience = &school->experience;
+    scenario->scene.view.experience = &scenario->experience;
 }
 
-static struct job *pupil (struct school *school)
+static struct job *waiting_job (struct scenario *scenario)
 {
-    struct job *job = scene_add (&school->scene, "pupil", 1, "");
+    struct job *job = scene_add (&scenario->scene, "waits", 1, "");
     job->application = 7;
     job->hints = hints_unknown;
     return job;
 }
 
-static const struct job *informed_job (struct school *school)
+static const struct job *informed_job (struct scenario *scenario)
 {
-    informed_view_clear (&school->informed);
-    assert_int_equal (0, informed_view_new (&school->scene.view, &school->informed));
-    assert_null (school->informed.view.experience);
-    return school->informed.view.jobs[0];
+    informed_view_clear (&scenario->informed);
+    assert_int_equal (0, informed_view_new (&scenario->scene.view, &scenario->informed));
+    assert_null (scenario->informed.view.experience);
+    return scenario->informed.view.jobs[0];
 }
 
-static void school_close (struct school *school)
+static void scenario_close (struct scenario *scenario)
 {
-    informed_view_clear (&school->informed);
-    experience_clear (&school->experience);
-    scene_clear (&school->scene);
+    informed_view_clear (&scenario->informed);
+    experience_clear (&scenario->experience);
+    scene_clear (&scenario->scene);
 }
 
 static void a_new_job_starts_with_a_model (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 5, 0);
-    struct job *job = pupil (&school);
-    const struct job *seen = informed_job (&school);
+    struct scenario scenario;
+    scenario_open (&scenario, 5, 0);
+    struct job *job = waiting_job (&scenario);
+    const struct job *seen = informed_job (&scenario);
     struct ended_job typical = past (7, 1);
     assert_ptr_not_equal (seen, job);
     assert_false (job->hints.has_model);
@@ -134,41 +134,41 @@ static void a_new_job_starts_with_a_model (void **state)
     assert_true (isnan (seen->hints.progress));
     job->hints.progress = 950;
     job->hints.total = 1000;
-    assert_true (informed_job (&school)->hints.grad.var == 10);
+    assert_true (informed_job (&scenario)->hints.grad.var == 10);
     job->application = 0; /* of a job that ignores it */
-    assert_ptr_equal (informed_job (&school), job);
+    assert_ptr_equal (informed_job (&scenario), job);
     job->application = 8;
-    assert_ptr_equal (informed_job (&school), job);
-    school.scene.view.experience = NULL;
+    assert_ptr_equal (informed_job (&scenario), job);
+    scenario.scene.view.experience = NULL;
     job->application = 7;
-    assert_ptr_equal (informed_job (&school), job);
-    school_close (&school);
+    assert_ptr_equal (informed_job (&scenario), job);
+    scenario_close (&scenario);
 }
 
 /* The noise scale stays if the first batch is another one. */
 static void noise_is_that_of_its_own_first_batch (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 3, 0);
-    struct job *job = pupil (&school);
+    struct scenario scenario;
+    scenario_open (&scenario, 3, 0);
+    struct job *job = waiting_job (&scenario);
     job->hints.limits = (struct pollux_limits){256, 4096, 16, 512, true};
-    const struct job *seen = informed_job (&school);
+    const struct job *seen = informed_job (&scenario);
     assert_int_equal (seen->hints.limits.max_batch, 4096);
     assert_true (seen->hints.grad.var == 1);
     for (int i = 0; i < 3; i++)
-        school.experience.jobs[i].noise.points[0].gain_max = 8;
-    assert_true (informed_job (&school)->hints.grad.gain_max == 4);
-    school_close (&school);
+        scenario.experience.jobs[i].noise.points[0].gain_max = 8;
+    assert_true (informed_job (&scenario)->hints.grad.gain_max == 4);
+    scenario_close (&scenario);
 }
 
 static int trusted (int jobs, double spread)
 {
-    struct school school;
-    school_open (&school, jobs, spread);
-    pupil (&school);
-    int replicas = informed_job (&school)->hints.max_profiled_replicas;
-    school_close (&school);
+    struct scenario scenario;
+    scenario_open (&scenario, jobs, spread);
+    waiting_job (&scenario);
+    int replicas = informed_job (&scenario)->hints.max_profiled_replicas;
+    scenario_close (&scenario);
     return replicas;
 }
 
@@ -179,7 +179,7 @@ static void many_similar_jobs_are_trusted (void **state)
     assert_true (trusted (4, 0) < trusted (8, 0));
     assert_true (trusted (8, 0.3) < trusted (8, 0.1));
     assert_true (trusted (8, 0.1) < trusted (8, 0));
-    assert_int_equal (trusted (8, 3), -1); /* of two kinds: they teach nothing */
+    assert_int_equal (trusted (8, 3), -1); /* of two kinds: they are not used */
     assert_true (trusted (8, 0) <= 16);
 }
 
@@ -187,76 +187,76 @@ static void many_similar_jobs_are_trusted (void **state)
 static void own_measurements_take_over (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 8, 0);
-    struct job *job = pupil (&school);
+    struct scenario scenario;
+    scenario_open (&scenario, 8, 0);
+    struct job *job = waiting_job (&scenario);
     job->hints = past (7, 1.2).hints;
     job->hints.max_profiled_replicas = 1;
-    const struct job *seen = informed_job (&school);
+    const struct job *seen = informed_job (&scenario);
     assert_memory_equal (&seen->hints.model, &job->hints.model, sizeof (job->hints.model));
     assert_true (seen->hints.max_profiled_replicas > 4);
     job->hints.max_profiled_replicas = 64;
-    assert_int_equal (informed_job (&school)->hints.max_profiled_replicas, 64);
+    assert_int_equal (informed_job (&scenario)->hints.max_profiled_replicas, 64);
     job->hints = past (7, 20).hints; /* it is like no other */
     job->hints.max_profiled_replicas = 1;
-    assert_int_equal (informed_job (&school)->hints.max_profiled_replicas, 1);
-    school_close (&school);
+    assert_int_equal (informed_job (&scenario)->hints.max_profiled_replicas, 1);
+    scenario_close (&scenario);
 }
 
 static void it_does_not_learn_from_itself (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 0, 0);
-    struct job *job = pupil (&school);
+    struct scenario scenario;
+    scenario_open (&scenario, 0, 0);
+    struct job *job = waiting_job (&scenario);
     job->hints = past (7, 1).hints;
-    assert_ptr_equal (informed_job (&school), job);
-    struct job *second = scene_add (&school.scene, "second", 1, "");
+    assert_ptr_equal (informed_job (&scenario), job);
+    struct job *second = scene_add (&scenario.scene, "second", 1, "");
     second->application = 7;
-    assert_ptr_equal (informed_job (&school), job);
-    const struct job *taught = school.informed.view.jobs[1]; /* from one that trains now */
+    assert_ptr_equal (informed_job (&scenario), job);
+    const struct job *taught = scenario.informed.view.jobs[1]; /* from one that trains now */
     assert_true (taught->hints.has_model);
     assert_int_equal (taught->evidence, 1);
-    school_close (&school);
+    scenario_close (&scenario);
 }
 
-/* At most 16 jobs teach; a job that is none of them learns from all 16. */
+/* At most 16 jobs are used; a job that is none of them gets something from all 16. */
 static void it_counts_its_teachers (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 8, 0);
+    struct scenario scenario;
+    scenario_open (&scenario, 8, 0);
     for (int i = 0; i < 9; i++) {
         char name[NAME_SIZE];
         snprintf (name, sizeof (name), "job-%d", i);
-        struct job *job = scene_add (&school.scene, name, 1, "");
+        struct job *job = scene_add (&scenario.scene, name, 1, "");
         job->application = 7;
         job->hints = past (7, 1).hints;
     }
-    assert_int_equal (informed_job (&school)->evidence, 15);
-    assert_int_equal (school.informed.view.jobs[8]->evidence, 16);
-    school_close (&school);
+    assert_int_equal (informed_job (&scenario)->evidence, 15);
+    assert_int_equal (scenario.informed.view.jobs[8]->evidence, 16);
+    scenario_close (&scenario);
 }
 
 /* One job in eight that is ten times as slow changes neither the model nor the trust by much. */
 static void one_strange_job_counts_little (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 7, 0);
+    struct scenario scenario;
+    scenario_open (&scenario, 7, 0);
     struct ended_job strange = past (7, 0.1), typical = past (7, 1);
-    assert_int_equal (0, experience_add (&school.experience, &strange));
-    pupil (&school);
-    const struct job *seen = informed_job (&school);
+    assert_int_equal (0, experience_add (&scenario.experience, &strange));
+    waiting_job (&scenario);
+    const struct job *seen = informed_job (&scenario);
     assert_memory_equal (&seen->hints.model, &typical.hints.model, sizeof (typical.hints.model));
     assert_true (seen->hints.max_profiled_replicas >= trusted (6, 0));
-    school_close (&school);
+    scenario_close (&scenario);
 }
 
 /* How many times as fast the second type of the informed view is as the first. */
-static struct type_ratio ratio_of (const struct school *school)
+static struct type_ratio ratio_of (const struct scenario *scenario)
 {
-    const struct view *view = &school->informed.view;
+    const struct view *view = &scenario->informed.view;
     struct arena arena = {0};
     struct pools pools;
     struct type_ratios ratios;
@@ -273,8 +273,8 @@ static struct type_ratio ratio_of (const struct school *school)
 static void borrowed_models_are_no_evidence (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 0, 0);
+    struct scenario scenario;
+    scenario_open (&scenario, 0, 0);
     struct ended_job both = past (7, 1);
     memcpy (both.hints.type, "t4", 3);
     both.hints.others[0] = (struct type_model){
@@ -282,46 +282,46 @@ static void borrowed_models_are_no_evidence (void **state)
     both.hints.others[0].model.alpha_grad /= 4;
     both.hints.others[0].model.beta_grad /= 4;
     both.hints.other_count = 1;
-    assert_int_equal (0, experience_add (&school.experience, &both));
+    assert_int_equal (0, experience_add (&scenario.experience, &both));
     for (int i = 0; i < 16; i++)
-        memcpy (school.scene.nodes[i].type, i < 8 ? "t4" : "a100", i < 8 ? 3 : 5);
-    pupil (&school);
-    struct job *second = scene_add (&school.scene, "second", 1, "");
+        memcpy (scenario.scene.nodes[i].type, i < 8 ? "t4" : "a100", i < 8 ? 3 : 5);
+    waiting_job (&scenario);
+    struct job *second = scene_add (&scenario.scene, "second", 1, "");
     second->application = 7;
     second->hints = past (7, 1).hints;
     memcpy (second->hints.type, "t4", 3);
-    const struct job *first = informed_job (&school);
+    const struct job *first = informed_job (&scenario);
     assert_int_equal (first->borrowed, 2);
-    assert_int_equal (school.informed.view.jobs[1]->borrowed, 1);
-    assert_int_equal (ratio_of (&school).samples, 1);
-    assert_true (fabs (ratio_of (&school).mean - log (4)) < 1e-9);
-    school.scene.view.experience = NULL;
-    informed_job (&school);
-    assert_int_equal (ratio_of (&school).samples, 0);
-    school_close (&school);
+    assert_int_equal (scenario.informed.view.jobs[1]->borrowed, 1);
+    assert_int_equal (ratio_of (&scenario).samples, 1);
+    assert_true (fabs (ratio_of (&scenario).mean - log (4)) < 1e-9);
+    scenario.scene.view.experience = NULL;
+    informed_job (&scenario);
+    assert_int_equal (ratio_of (&scenario).samples, 0);
+    scenario_close (&scenario);
 }
 
 /* A job from the time before nodes had types does not stand for all of them. */
 static void models_without_a_type_give_way (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 0, 0);
+    struct scenario scenario;
+    scenario_open (&scenario, 0, 0);
     struct ended_job typed = past (7, 1), untyped = past (7, 1);
     memcpy (typed.hints.type, "t4", 3);
-    assert_int_equal (0, experience_add (&school.experience, &typed));
-    assert_int_equal (0, experience_add (&school.experience, &untyped));
-    pupil (&school);
-    assert_string_equal (informed_job (&school)->hints.type, "t4");
-    school_close (&school);
+    assert_int_equal (0, experience_add (&scenario.experience, &typed));
+    assert_int_equal (0, experience_add (&scenario.experience, &untyped));
+    waiting_job (&scenario);
+    assert_string_equal (informed_job (&scenario)->hints.type, "t4");
+    scenario_close (&scenario);
 }
 
 /* Types: a job that is 1.2 times as fast as the others on one is assumed to be so on the other. */
 static void other_types_are_scaled (void **state)
 {
     (void)state;
-    struct school school;
-    school_open (&school, 0, 0);
+    struct scenario scenario;
+    scenario_open (&scenario, 0, 0);
     struct ended_job both = past (7, 1), own = past (7, 1.2);
     memcpy (both.hints.type, "t4", 3);
     both.hints.others[0] = (struct type_model){
@@ -330,21 +330,21 @@ static void other_types_are_scaled (void **state)
     memcpy (both.hints.others[0].type, "a100", 5);
     both.hints.other_count = 1;
     for (int i = 0; i < 4; i++)
-        assert_int_equal (0, experience_add (&school.experience, &both));
-    struct job *job = pupil (&school);
-    const struct job *seen = informed_job (&school);
+        assert_int_equal (0, experience_add (&scenario.experience, &both));
+    struct job *job = waiting_job (&scenario);
+    const struct job *seen = informed_job (&scenario);
     assert_string_equal (seen->hints.type, "t4");
     assert_int_equal (seen->hints.other_count, 1);
     assert_int_equal (seen->hints.others[0].max_local, 2048);
     job->hints = own.hints;
     memcpy (job->hints.type, "t4", 3);
-    seen = informed_job (&school);
+    seen = informed_job (&scenario);
     assert_int_equal (seen->hints.other_count, 1);
     assert_string_equal (seen->hints.others[0].type, "a100");
     assert_true (
         fabs (seen->hints.others[0].model.alpha_grad * 1.2 / both.hints.others[0].model.alpha_grad -
               1) < 1e-9);
-    school_close (&school);
+    scenario_close (&scenario);
 }
 
 int main (void)

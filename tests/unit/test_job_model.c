@@ -4,6 +4,7 @@
  * without evidence.
  */
 #include "policy/job_model.h"
+#include "policy/subview.h"
 #include "unit.h"
 #include "views.h"
 
@@ -295,6 +296,30 @@ static void doubtful_ratios_are_lowered (void **state)
     models_close (&models);
 }
 
+/* Takes part in a round that fills slots: the last job. */
+static bool waits (const struct view *view, const struct job *job)
+{
+    return job == view->jobs[view->job_count - 1];
+}
+
+static void ratios_of_the_whole_count_in_a_part (void **state)
+{
+    (void)state;
+    struct models models;
+    struct subview part;
+    models_open (&models);
+    add_pair (&models, "a", "b", 4);
+    struct job *job = add (&models, "a", 0.1, 1);
+    assert_int_equal (0, subview_new (&models.scene.view, waits, &part));
+    assert_int_equal (1, part.view.job_count);
+    learn (&models);
+    assert_int_equal (0,
+                      type_ratios_make (&part.view, &models.pools, &models.arena, &models.ratios));
+    assert_true (near (on (&models, job, 1).model.alpha_grad, 0.1 / 4));
+    subview_clear (&part);
+    models_close (&models);
+}
+
 static void without_evidence_it_is_a_guess (void **state)
 {
     (void)state;
@@ -376,6 +401,7 @@ int main (void)
         cmocka_unit_test (stated_speeds_are_relative),
         cmocka_unit_test (the_least_error_wins),
         cmocka_unit_test (doubtful_ratios_are_lowered),
+        cmocka_unit_test (ratios_of_the_whole_count_in_a_part),
         cmocka_unit_test (without_evidence_it_is_a_guess),
         cmocka_unit_test (a_guess_keeps_what_runs),
         cmocka_unit_test (predictions_stay_in_range),

@@ -65,9 +65,17 @@ static void latest_report_of_each_job (void **state)
     struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {collected, count}};
     cluster_fixture_apply (&cluster_fixture, &event);
     assert_true (cluster_fixture.cluster.jobs[99]->hints.grad.gain_max == 1 + 20 + 99);
+    /* One that was posted alone leaves the others: the first, the last, one that has none. */
+    report_set_drop_job (&reports, collected[0].job);
+    report_set_drop_job (&reports, 99);
+    report_set_drop_job (&reports, 98);
+    assert_null (report_set_latest (&reports, 99));
+    assert_int_equal (31, report_set_collect (&reports, &cluster_fixture.cluster, &collected));
+    for (int i = 0; i < 31; i++)
+        assert_ptr_equal (report_set_latest (&reports, collected[i].job), &collected[i]);
     report_set_drop (&reports);
     assert_int_equal (0, report_set_collect (&reports, &cluster_fixture.cluster, &collected));
-    assert_null (report_set_latest (&reports, 99));
+    assert_null (report_set_latest (&reports, 6));
     report_set_clear (&reports);
     cluster_fixture_clear (&cluster_fixture);
 }
