@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 #include "backend/slurm/jobs.h"
 #include "backend/slurm/submission.h"
 #include "base/clock.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/safe_dir.h"

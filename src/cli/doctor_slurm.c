@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 #include "backend/slurm/lines.h"
 #include "base/excerpt.h"
 #include "base/file.h"

@@ -14,7 +14,7 @@
 #include "cli/report_file.h"
 #include "cli/sim_options.h"
 #include "cli/sim_record.h"
-#include "cli/sim_report.h"
+#include "cli/sim_results.h"
 #include "cli/sim_variants.h"
 #include "cli/simulations.h"
 #include "cli/text_output.h"

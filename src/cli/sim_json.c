@@ -3,7 +3,7 @@
  * {"agent": NAME,
  *  "policies": {NAME: {"mean_avg_jct": s, "workloads": {NAME: {"avg_jct": s, ..., "jct": {...}}}}}}
  */
-#include "cli/sim_report.h"
+#include "cli/sim_results.h"
 
 /* What the nodes have cost; by group the hours of its nodes. */
 static int add_cost (const struct sim_task *task, json_t *object)

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "cli/plot.h"
-#include "cli/sim_report.h"
+#include "cli/sim_results.h"
 #include "cli/table.h"
 
 enum { CDF_POINTS = 101 };

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "munge/replay.h"
+#include "munge/used_claims.h"
 #include "munge/user_names.h"
 
 struct task {
@@ -51,7 +51,7 @@ struct munge_worker {
     int waiting;   /* tasks in the list */
     uint64_t turn; /* of the task that was taken last */
     /* of the thread: */
-    struct munge_replay *replay;
+    struct used_claims *used;
     struct user_names *names;
 };
 
@@ -76,7 +76,7 @@ static int decode (struct munge_worker *worker, const struct task *task,
         munge_decode_claim (worker->munge, task->credential, &answer->uid, &answer->claim, err);
     int64_t now_s = clock_monotonic_us () / 1000000;
     *ret_silent = code == -EAGAIN;
-    if (code == 0 && munge_replay_seen (worker->replay, answer->uid, &answer->claim, now_s))
+    if (code == 0 && used_claims_seen (worker->used, answer->uid, &answer->claim, now_s))
         code = fail (err, -EACCES,
                      "the munge credential was used before: each request needs a new one");
     if (code == 0)
@@ -133,7 +133,7 @@ static void destroy (struct munge_worker *worker)
     }
     if (worker->fd >= 0)
         close (worker->fd);
-    munge_replay_free (worker->replay);
+    used_claims_free (worker->used);
     user_names_free (worker->names);
     munge_close (worker->munge);
     pthread_cond_destroy (&worker->wake);
@@ -191,11 +191,11 @@ int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pol
     worker->answers_end = &worker->answers;
     pthread_mutex_init (&worker->lock, NULL);
     pthread_cond_init (&worker->wake, NULL);
-    worker->replay = munge_replay_new ();
+    worker->used = used_claims_new ();
     worker->names = user_names_new ();
     worker->fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (worker->replay == NULL || worker->names == NULL || worker->fd < 0) {
-        int code = worker->replay == NULL || worker->names == NULL ? -ENOMEM : -errno;
+    if (worker->used == NULL || worker->names == NULL || worker->fd < 0) {
+        int code = worker->used == NULL || worker->names == NULL ? -ENOMEM : -errno;
         munge_worker_free (worker);
         return fail (err, code, "cannot start munge: %s", strerror (-code));
     }

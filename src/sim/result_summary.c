@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "sim/isolated_run.h"
-#include "sim/metrics.h"
+#include "sim/mean_concurrency.h"
 
 /* Seconds alone on nodes of a group with a share of the cluster: linear between whole replicas, and inversely
  * proportional below one.  A policy that gives what is asked for keeps the job's number of replicas; if that is more

@@ -18,7 +18,7 @@
 #include "api/api_private.h"
 #include "api/tokens.h"
 #include "munge/library.h"
-#include "munge/replay.h"
+#include "munge/used_claims.h"
 #include "munge/worker.h"
 
 #define NOW 1763304000
@@ -376,48 +376,48 @@ static struct munge_claim numbered (int number)
 
 static void claims_are_remembered_long_enough (void **state)
 {
-    struct munge_replay *replay = munge_replay_new ();
+    struct used_claims *used = used_claims_new ();
     struct munge_claim claim = numbered (1);
     (void)state;
     for (int start = 0; start < 10 * MUNGE_AGE_S; start += 137) {
         claim = numbered (start);
-        assert_false (munge_replay_seen (replay, 1000, &claim, start));
-        assert_true (munge_replay_seen (replay, 1000, &claim, start));
-        assert_false (munge_replay_seen (replay, 1001, &claim, start));
+        assert_false (used_claims_seen (used, 1000, &claim, start));
+        assert_true (used_claims_seen (used, 1000, &claim, start));
+        assert_false (used_claims_seen (used, 1001, &claim, start));
         for (int past = 0; past <= 2 * MUNGE_AGE_S && past <= start; past += 137) {
             claim = numbered (start - past);
-            assert_true (munge_replay_seen (replay, 1000, &claim, start));
+            assert_true (used_claims_seen (used, 1000, &claim, start));
         }
     }
     claim = numbered (0);
-    assert_false (munge_replay_seen (replay, 1000, &claim, 10 * MUNGE_AGE_S)); /* forgotten */
-    munge_replay_free (replay);
-    munge_replay_free (NULL);
+    assert_false (used_claims_seen (used, 1000, &claim, 10 * MUNGE_AGE_S)); /* forgotten */
+    used_claims_free (used);
+    used_claims_free (NULL);
 }
 
 static void many_claims_are_remembered (void **state)
 {
     enum { MANY = 100000, TOO_MANY = 400000 };
-    struct munge_replay *replay = munge_replay_new ();
+    struct used_claims *used = used_claims_new ();
     (void)state;
     for (int i = 0; i < MANY; i++) {
         struct munge_claim claim = numbered (i);
-        assert_false (munge_replay_seen (replay, 1000, &claim, 0));
+        assert_false (used_claims_seen (used, 1000, &claim, 0));
     }
     for (int i = 0; i < MANY; i += 7) {
         struct munge_claim claim = numbered (i);
-        assert_true (munge_replay_seen (replay, 1000, &claim, 0));
+        assert_true (used_claims_seen (used, 1000, &claim, 0));
     }
     /* Beyond the limit, the latest are remembered. */
     for (int i = MANY; i < TOO_MANY; i++) {
         struct munge_claim claim = numbered (i);
-        assert_false (munge_replay_seen (replay, 1000, &claim, 0));
+        assert_false (used_claims_seen (used, 1000, &claim, 0));
     }
     for (int i = TOO_MANY - MANY; i < TOO_MANY; i += 7) {
         struct munge_claim claim = numbered (i);
-        assert_true (munge_replay_seen (replay, 1000, &claim, 0));
+        assert_true (used_claims_seen (used, 1000, &claim, 0));
     }
-    munge_replay_free (replay);
+    used_claims_free (used);
 }
 
 /* ---- The worker -------------------------------------------------------------------------------- */

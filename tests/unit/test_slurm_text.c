@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 #include "backend/slurm/gres.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/jobs.h"

@@ -7,7 +7,7 @@
  * A full table is exchanged early; then munged's memory alone protects the oldest claims.  2^17 claims in ten
  * minutes are 218 per second.  A table has at most 2^18 places of 16 bytes: 4 MiB.
  */
-#include "munge/replay.h"
+#include "munge/used_claims.h"
 
 #include <nettle/sha2.h>
 #include <stdlib.h>
@@ -28,27 +28,27 @@ struct table {
     size_t size, used;
 };
 
-struct munge_replay {
+struct used_claims {
     struct table tables[2];
     int newer;
     int64_t begin_s; /* when the newer table began; INT64_MIN: it is empty */
 };
 
-struct munge_replay *munge_replay_new (void)
+struct used_claims *used_claims_new (void)
 {
-    struct munge_replay *replay = calloc (1, sizeof (*replay));
-    if (replay != NULL)
-        replay->begin_s = INT64_MIN;
-    return replay;
+    struct used_claims *used = calloc (1, sizeof (*used));
+    if (used != NULL)
+        used->begin_s = INT64_MIN;
+    return used;
 }
 
-void munge_replay_free (struct munge_replay *replay)
+void used_claims_free (struct used_claims *used)
 {
-    if (replay == NULL)
+    if (used == NULL)
         return;
-    free (replay->tables[0].places);
-    free (replay->tables[1].places);
-    free (replay);
+    free (used->tables[0].places);
+    free (used->tables[1].places);
+    free (used);
 }
 
 static struct key key_of (uid_t uid, const struct munge_claim *claim)
@@ -97,25 +97,25 @@ static bool reserve (struct table *table)
     return true;
 }
 
-static void exchange (struct munge_replay *replay, int64_t now_s)
+static void exchange (struct used_claims *used, int64_t now_s)
 {
-    replay->newer = !replay->newer;
-    free (replay->tables[replay->newer].places);
-    replay->tables[replay->newer] = (struct table){.size = 0};
-    replay->begin_s = now_s;
+    used->newer = !used->newer;
+    free (used->tables[used->newer].places);
+    used->tables[used->newer] = (struct table){.size = 0};
+    used->begin_s = now_s;
 }
 
-bool munge_replay_seen (struct munge_replay *replay, uid_t uid, const struct munge_claim *claim,
-                        int64_t now_s)
+bool used_claims_seen (struct used_claims *used, uid_t uid, const struct munge_claim *claim,
+                       int64_t now_s)
 {
     struct key key = key_of (uid, claim);
-    if (has (&replay->tables[0], key) || has (&replay->tables[1], key))
+    if (has (&used->tables[0], key) || has (&used->tables[1], key))
         return true;
-    if (replay->begin_s == INT64_MIN || now_s - replay->begin_s >= PERIOD_S)
-        exchange (replay, now_s);
-    if (!reserve (&replay->tables[replay->newer]))
-        exchange (replay, now_s);
-    struct table *table = &replay->tables[replay->newer];
+    if (used->begin_s == INT64_MIN || now_s - used->begin_s >= PERIOD_S)
+        exchange (used, now_s);
+    if (!reserve (&used->tables[used->newer]))
+        exchange (used, now_s);
+    struct table *table = &used->tables[used->newer];
     if (reserve (table)) { /* without memory, munged's own is left */
         *find (table, key) = key;
         table->used++;

@@ -4,7 +4,7 @@
  * few hundred lines.
  */
 #define _GNU_SOURCE
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * The mean number of jobs in the system, as a function of arrays.
  */
-#include "sim/metrics.h"
+#include "sim/mean_concurrency.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "unit.h"
 #include "base/rng.h"
 #include "base/statistics.h"
-#include "sim/metrics.h"
+#include "sim/mean_concurrency.h"
 
 static void quantiles_interpolate (void **state)
 {

@@ -3,8 +3,8 @@
  * The claims of the last minutes, so that none is accepted twice.  munged remembers credentials, too, but forgets
  * them when it restarts.
  */
-#ifndef MUNGE_REPLAY_H
-#define MUNGE_REPLAY_H
+#ifndef MUNGE_USED_CLAIMS_H
+#define MUNGE_USED_CLAIMS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,13 +12,13 @@
 
 #include "munge/claim.h"
 
-struct munge_replay;
+struct used_claims;
 
-struct munge_replay *munge_replay_new (void);
-void munge_replay_free (struct munge_replay *replay);
+struct used_claims *used_claims_new (void);
+void used_claims_free (struct used_claims *used);
 
 /* Remember a claim of uid; true if it was remembered before.  now_s: any clock that does not go back. */
-bool munge_replay_seen (struct munge_replay *replay, uid_t uid, const struct munge_claim *claim,
-                        int64_t now_s);
+bool used_claims_seen (struct used_claims *used, uid_t uid, const struct munge_claim *claim,
+                       int64_t now_s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of simulations, as tables and as JSON. */
-#ifndef CLI_SIM_REPORT_H
-#define CLI_SIM_REPORT_H
+#ifndef CLI_SIM_RESULTS_H
+#define CLI_SIM_RESULTS_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of Slurm, as scontrol and --version write them. */
-#ifndef BACKEND_SLURM_CONFIG_H
-#define BACKEND_SLURM_CONFIG_H
+#ifndef BACKEND_SLURM_SETTINGS_H
+#define BACKEND_SLURM_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many jobs are in the system at the same time. */
-#ifndef SIM_METRICS_H
-#define SIM_METRICS_H
+#ifndef SIM_MEAN_CONCURRENCY_H
+#define SIM_MEAN_CONCURRENCY_H
 
 /* When a job was in the system. */
 struct stay {
