@@ -343,7 +343,7 @@ for name in ../x a/b .hidden -x .. . 'a b' $'a\nb' "$(printf 'x%.0s' {1..64})" '
         -d "$(jq -cn --arg name "$name" '{name: $name, command: "true"}')"
     expect "refused as a job's name: '${name:0:20}'" status=400 out~name
 done
-check "no file was made outside of the state directory" [ -z "$(find "$tmp" -maxdepth 1 -name 'x*')" ]
+check "no file was made outside of the state directory" [ -z "$(find "$tmp" -mindepth 1 -maxdepth 1 -name 'x*')" ]
 
 # ---- Pages of other sites --------------------------------------------------------------------------
 
