@@ -2,7 +2,8 @@
 /*
  * Which rows may have changed:
  *   the change log has a newer event for the job; or its agent has reported;
- *   after a full round, all waiting jobs: the sentence says why they wait;
+ *   after an event that may have changed who may have which slots, all waiting jobs: the sentence says why they
+ *   wait;
  *   after a change of the fair share, all running jobs: their speedup is relative to it.
  * A row that was made again and is the same counts as unchanged.  Jobs without a row have ended and
  * do not change any more.
@@ -107,7 +108,7 @@ static bool may_have_changed (const struct watch_rows *rows, const struct presen
 {
     const struct job *job = present->cluster->jobs[row->job];
     return row->stale || change_log_job (log, row->job) > rows->seen ||
-           (log->full_number > rows->seen && job->phase == JOB_PENDING) ||
+           (log->slots_number > rows->seen && job->phase == JOB_PENDING) ||
            (present->fair != rows->fair && job_runs (job));
 }
 

@@ -122,8 +122,7 @@ static void take_plan (struct change_log *log, const struct cluster *cluster,
     struct plan_changes changes = {.round = log->round, .at_us = log->round_us};
     if (plan->job_count != cluster->active.count)
         return; /* it does not fit and will be refused */
-    if (!log->fill)
-        log->full_number = log->number;
+    log->slots_number = log->number;
     for (int i = 0; i < plan->job_count; i++)
         if (!placement_equal (cluster->active.jobs[i]->desired, plan_placement (plan, i)))
             mark_job (log, cluster->active.indices[i]);
@@ -134,6 +133,7 @@ static void take_plan (struct change_log *log, const struct cluster *cluster,
 static void mark_node (struct change_log *log, const struct cluster *cluster, const char *name)
 {
     int node = cluster_find_node (cluster, name);
+    log->slots_number = log->number;
     mark (log, &log->nodes, &log->node_capacity, node < 0 ? cluster->node_count : node);
 }
 
@@ -165,6 +165,12 @@ void change_log_take (struct change_log *log, const struct cluster *cluster,
         break;
     case EVENT_PLAN:
         take_plan (log, cluster, event->plan);
+        break;
+    case EVENT_CANCEL:
+    case EVENT_START:
+    case EVENT_EXIT:
+        log->slots_number = log->number;
+        mark_job (log, event->job);
         break;
     default:
         mark_job (log, event->job);

@@ -18,9 +18,10 @@ struct plan_changes {
 
 /* Zero to begin with. */
 struct change_log {
-    int64_t number;        /* of the last event */
-    int64_t since;         /* what changed up to this event is not known */
-    int64_t full_number;   /* of the last PLAN of a full round; 0: none */
+    int64_t number; /* of the last event */
+    int64_t since;  /* what changed up to this event is not known */
+    int64_t
+        slots_number; /* of the last event that may have changed who may have which slots; 0: none */
     int64_t *jobs, *nodes; /* by index; entries beyond the capacity: not changed since `since` */
     int job_capacity, node_capacity;
     struct plan_changes last;

@@ -79,20 +79,22 @@ static void events_mark_what_they_change (void **unused)
     place (&state, true, (const struct share[][2]){{{0, 2}}, {{1, 4}}, {{0, 0}}}); /* 6, 7 */
     assert_int_equal (change_log_job (&state.log, 0), 7);
     assert_int_equal (change_log_job (&state.log, 2), 5);
-    assert_int_equal (state.log.full_number, 0);
+    assert_int_equal (state.log.slots_number, 7);
     assert_int_equal (state.log.last.round, 6);
     place (&state, false, (const struct share[][2]){{{0, 2}}, {{1, 4}}, {{0, 0}}}); /* 8, 9 */
     assert_int_equal (change_log_job (&state.log, 0), 7);
-    assert_int_equal (state.log.full_number, 9);
+    assert_int_equal (state.log.slots_number, 9);
     assert_int_equal (state.log.last.round, 6); /* it has changed nothing */
     struct report report = {.job = 1,
                             .hints = {.max_profiled_replicas = -1, .progress = 1, .total = NAN},
                             .oracle_remaining = NAN};
     take (&state, (struct event){.type = EVENT_HINTS, .job = -1, .hints = {&report, 1}}); /* 10 */
     assert_int_equal (change_log_job (&state.log, 1), 10);
+    assert_int_equal (state.log.slots_number, 9);
     add_node (&state, "n0", false); /* 11 */
     assert_int_equal (change_log_node (&state.log, 0), 11);
     assert_int_equal (change_log_node (&state.log, 1), 2);
+    assert_int_equal (state.log.slots_number, 11);
     assert_int_equal (state.log.number, 11);
     /* From a snapshot, what is older than it counts as changed by its last event. */
     change_log_restored (&state.log, 11);
@@ -101,6 +103,21 @@ static void events_mark_what_they_change (void **unused)
     assert_int_equal (change_log_job (&state.log, 3), 12);
     assert_int_equal (change_log_job (&state.log, 0), 11);
     assert_int_equal (state.log.since, 11);
+    /* A start, its end, and the end of a job that waits. */
+    struct share share = {1, 4};
+    take (&state, (struct event){.type = EVENT_START,
+                                 .job = 3,
+                                 .start = {.generation = 1, .placement = {&share, 1}}}); /* 13 */
+    assert_int_equal (state.log.slots_number, 13);
+    take (&state,
+          (struct event){.type = EVENT_STARTED, .job = 3, .start = {.generation = 1}}); /* 14 */
+    assert_int_equal (state.log.slots_number, 13);
+    take (&state, (struct event){.type = EVENT_EXIT,
+                                 .job = 3,
+                                 .exit = {.generation = 1, .kind = EXITED_FINISHED}});
+    assert_int_equal (state.log.slots_number, 15);
+    take (&state, (struct event){.type = EVENT_CANCEL, .job = 0}); /* 16 */
+    assert_int_equal (state.log.slots_number, 16);
     clear (&state);
 }
 

@@ -335,6 +335,23 @@ static void finish (struct api_fixture *fixture, int job)
                                            .detail = "rank 0: <b>exit \"3\"</b> \\ end"}});
 }
 
+static void set_power (struct api_fixture *fixture, const char *name, enum power_state state,
+                       int64_t deadline_us)
+{
+    struct event event = {
+        .type = EVENT_POWER, .job = -1, .power = {.state = state, .deadline_us = deadline_us}};
+    snprintf (event.power.node, sizeof (event.power.node), "%s", name);
+    take (fixture, event);
+}
+
+static void set_node (struct api_fixture *fixture, const char *name, bool available)
+{
+    struct event event = {
+        .type = EVENT_NODE, .job = -1, .node = {.slots = 4, .available = available}};
+    snprintf (event.node.name, sizeof (event.node.name), "%s", name);
+    take (fixture, event);
+}
+
 /* A round that gives each active job so many replicas on a node of its own. */
 static void decide_round (struct api_fixture *fixture, bool fill, const int *replicas)
 {
@@ -369,6 +386,21 @@ static void report (struct api_fixture *fixture, const char *job, int generation
         generation, progress);
     assert_int_equal (202,
                       api_fixture_status (fixture, fixture->admin, "POST", target, as_json, body));
+}
+
+/* The next message says why a job waits, as GET does. */
+static void expect_waiting (struct api_fixture *fixture, struct client *client, const char *name,
+                            const char *sentence)
+{
+    const json_t *found = NULL;
+    const char *key;
+    json_t *row;
+    pass (fixture, client, 1);
+    compare (fixture, client);
+    json_object_foreach (client->jobs, key,
+                         row) if (strcmp (json_string_value (json_array_get (row, NAME)), name) ==
+                                  0) found = row;
+    assert_string_equal (json_string_value (json_array_get (found, WAITS)), sentence);
 }
 
 /* ---- Tests --------------------------------------------------------------------------------- */
@@ -407,10 +439,14 @@ static void rows_are_those_of_get (void **state)
     take (fixture, (struct event){.type = EVENT_NODE,
                                   .job = -1,
                                   .node = {.name = "n2", .slots = 4, .available = false}});
+    pass (fixture, &client, 1);
+    compare (fixture, &client);
     take (fixture,
           (struct event){.type = EVENT_NODE,
                          .job = -1,
                          .node = {.name = "n3", .type = "a100", .slots = 8, .available = true}});
+    pass (fixture, &client, 1);
+    compare (fixture, &client);
     assert_int_equal (0, api_fixture_post_reports (fixture));
     decide_round (fixture, false, (const int[]){2, 2, 0});
     pass (fixture, &client, 1);
@@ -418,6 +454,8 @@ static void rows_are_those_of_get (void **state)
     assert_string_equal (json_string_value (json_object_get (client.changes, "text")),
                          "1 job changed: a 4 -> 2");
     finish (fixture, 1);
+    pass (fixture, &client, 1);
+    compare (fixture, &client);
     assert_int_equal (
         202, api_fixture_status (fixture, fixture->bob, "POST", "/v1/jobs/c/cancel", NULL, NULL));
     pass (fixture, &client, 1);
@@ -433,6 +471,49 @@ static void rows_are_those_of_get (void **state)
     json_object_del (client.status, "now_at");
     assert_true (json_equal (status.json, client.status));
     reply_clear (&status);
+    leave (&client);
+}
+
+/* Why a job waits depends on the slots of all nodes and jobs: each event that changes them changes its row. */
+static void waiting_rows_follow_the_slots (void **state)
+{
+    struct api_fixture *fixture = *state;
+    static const struct node_group spot = {.name = "spot", .slots_per_node = 4, .max_nodes = 2};
+    struct client client = watch (fixture, fixture->eve, "/v1/watch");
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    submit (fixture, fixture->ann, "name: b\ncommand: sleep 1\n");
+    submit (fixture, fixture->ann, "name: c\ncommand: sleep 1\nmin_replicas: 9\nmax_replicas: 9\n");
+    submit (fixture, fixture->ann, "name: d\ncommand: sleep 1\n");
+    take (fixture,
+          (struct event){.type = EVENT_GROUPS, .job = -1, .groups = {.list = &spot, .count = 1}});
+    decide_round (fixture, false, (const int[]){4, 4, 0, 0});
+    start (fixture, 0, 0, 4);
+    expect_waiting (fixture, &client, "c",
+                    "no free slots: needs 9, 4 free; waits for the next round");
+    start (fixture, 1, 1, 4);
+    decide_round (fixture, false, (const int[]){0, 4, 0, 4});
+    expect_waiting (fixture, &client, "d",
+                    "waits for job a to leave n0; then it starts with 4 on n0");
+    finish (fixture, 0);
+    expect_waiting (fixture, &client, "d", "is about to start with 4 on n0");
+    expect_waiting (fixture, &client, "c",
+                    "no free slots: needs 9, 4 free; waits for the next round");
+    finish (fixture, 1);
+    expect_waiting (fixture, &client, "c",
+                    "no free slots: needs 9, 8 free; waits for the next round");
+    assert_int_equal (
+        202, api_fixture_status (fixture, fixture->ann, "POST", "/v1/jobs/d/cancel", NULL, NULL));
+    expect_waiting (fixture, &client, "c", "waits for the next round");
+    set_node (fixture, "n2", false);
+    expect_waiting (fixture, &client, "c",
+                    "too large: needs 9 slots, and the nodes that take replicas have 8");
+    set_power (fixture, "spot-0", POWER_STARTING, fixture->cluster_fixture.now_us + 60000000);
+    expect_waiting (fixture, &client, "c", "waits for 1 node to start");
+    set_node (fixture, "spot-0", true);
+    expect_waiting (fixture, &client, "c", "waits for the next round");
+    set_power (fixture, "spot-0", POWER_DRAINING, fixture->cluster_fixture.now_us + 60000000);
+    expect_waiting (fixture, &client, "c",
+                    "too large: needs 9 slots, and the nodes that take replicas have 8");
     leave (&client);
 }
 
@@ -707,15 +788,6 @@ static void old_jobs_are_left_out (void **state)
     leave (&client);
 }
 
-static void set_power (struct api_fixture *fixture, const char *name, enum power_state state,
-                       int64_t deadline_us)
-{
-    struct event event = {
-        .type = EVENT_POWER, .job = -1, .power = {.state = state, .deadline_us = deadline_us}};
-    snprintf (event.power.node, sizeof (event.power.node), "%s", name);
-    take (fixture, event);
-}
-
 /* Nodes of groups have their state; the groups come again when more than their cost has changed. */
 static void groups_are_watched (void **state)
 {
@@ -754,17 +826,12 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, open_fixture, close_fixture)
     const struct CMUnitTest tests[] = {
-        TEST (rows_are_those_of_get),
-        TEST (messages_are_paced),
-        TEST (clients_resume_by_number),
-        TEST (a_lost_past_gives_a_snapshot),
-        TEST (a_rewind_gives_a_snapshot),
-        TEST (slow_clients_catch_up),
-        TEST (clients_share_a_snapshot),
-        TEST (dropped_rows_give_a_snapshot),
-        cmocka_unit_test (times_may_be_zero),
-        TEST (old_jobs_are_left_out),
-        TEST (groups_are_watched),
+        TEST (rows_are_those_of_get),        TEST (waiting_rows_follow_the_slots),
+        TEST (messages_are_paced),           TEST (clients_resume_by_number),
+        TEST (a_lost_past_gives_a_snapshot), TEST (a_rewind_gives_a_snapshot),
+        TEST (slow_clients_catch_up),        TEST (clients_share_a_snapshot),
+        TEST (dropped_rows_give_a_snapshot), cmocka_unit_test (times_may_be_zero),
+        TEST (old_jobs_are_left_out),        TEST (groups_are_watched),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
