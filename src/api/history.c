@@ -62,17 +62,22 @@ static void write_series (struct json_text *text, const struct series *series, i
 
 void api_history (struct api *api, struct http_request *request)
 {
-    const struct cluster_past *past = &api->options.status->history.past;
+    struct cluster_past past;
     int64_t since = INT64_MIN / SECOND_US;
     if (api_query_int (api, request, "since", 0, INT64_MAX / SECOND_US, &since) < 0)
         return;
+    if (history_until (&api->options.status->history, api_present (api).now_us, &past) < 0) {
+        api_refuse (api, request, 503, "not enough memory");
+        return;
+    }
     struct json_text text = {0};
     json_text_put (&text, "{\"minutes\":");
-    write_series (&text, &past->minutes, since * SECOND_US);
+    write_series (&text, &past.minutes, since * SECOND_US);
     json_text_put (&text, ",\"hours\":");
-    write_series (&text, &past->hours, since * SECOND_US);
+    write_series (&text, &past.hours, since * SECOND_US);
     json_text_put (&text, "}");
     reply_text (api, request, &text);
+    cluster_past_clear (&past);
 }
 
 /* ---- A job -------------------------------------------------------------------------------- */

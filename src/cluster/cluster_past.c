@@ -137,6 +137,36 @@ struct cluster_past cluster_past_make (void)
     };
 }
 
+/* A series without points copies as one without memory. */
+static int copy_points (const struct series *series, struct series *ret)
+{
+    *ret = *series;
+    ret->capacity = series->count;
+    ret->points = NULL;
+    if (series->count == 0)
+        return 0;
+    size_t bytes = (size_t)series->count * sizeof (ret->points[0]);
+    ret->points = malloc (bytes);
+    if (!ret->points)
+        return -ENOMEM;
+    memcpy (ret->points, series->points, bytes);
+    return 0;
+}
+
+int cluster_past_copy (const struct cluster_past *past, struct cluster_past *ret)
+{
+    struct cluster_past copy = *past;
+    int minutes = copy_points (&past->minutes, &copy.minutes);
+    int hours = copy_points (&past->hours, &copy.hours);
+    *ret = copy;
+    if (minutes == 0 && hours == 0)
+        return 0;
+    free (copy.minutes.points);
+    free (copy.hours.points);
+    *ret = cluster_past_make ();
+    return -ENOMEM;
+}
+
 void cluster_past_clear (struct cluster_past *past)
 {
     series_clear (&past->minutes);

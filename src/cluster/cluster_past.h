@@ -72,6 +72,8 @@ struct cluster_past {
 };
 
 struct cluster_past cluster_past_make (void);
+/* On failure (-ENOMEM) ret is empty. */
+int cluster_past_copy (const struct cluster_past *past, struct cluster_past *ret);
 void cluster_past_clear (struct cluster_past *past);
 
 #endif

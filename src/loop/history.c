@@ -355,10 +355,10 @@ static void take_exit (struct history *history, const struct cluster *cluster,
 
 /* ---- The cluster -------------------------------------------------------------------------- */
 
-/* The present has lasted until this time. */
-static void advance (struct history *history, int64_t at_us)
+/* The present of this history has lasted until this time: add it to a past, which is its own or a copy. */
+static int add_present (const struct history *history, int64_t at_us, struct cluster_past *past)
 {
-    struct cluster_past *past = &history->past;
+    int64_t from_us = past->until_us;
     const double values[SERIES_VALUES] = {
         [SERIES_SLOTS] = history->slots,
         [SERIES_USED] = history->used,
@@ -367,11 +367,25 @@ static void advance (struct history *history, int64_t at_us)
         [SERIES_GOODPUT] = history_goodput (history),
         [SERIES_PRICE] = past->price,
     };
-    if (past->until_us >= 0 && at_us > past->until_us) {
-        series_add (&past->minutes, past->until_us, at_us, values);
-        series_add (&past->hours, past->until_us, at_us, values);
-    }
-    past->until_us = at_us > past->until_us ? at_us : past->until_us;
+    past->until_us = at_us > from_us ? at_us : from_us;
+    if (from_us < 0 || at_us <= from_us)
+        return 0;
+    int minutes = series_add (&past->minutes, from_us, at_us, values);
+    int hours = series_add (&past->hours, from_us, at_us, values);
+    return minutes < 0 ? minutes : hours;
+}
+
+int history_until (const struct history *history, int64_t now_us, struct cluster_past *ret)
+{
+    struct cluster_past past;
+    int rc = cluster_past_copy (&history->past, &past);
+    if (rc == 0)
+        rc = add_present (history, now_us, &past);
+    if (rc == 0)
+        *ret = past;
+    else
+        cluster_past_clear (&past);
+    return rc;
 }
 
 void history_take (struct history *history, const struct cluster *cluster,
@@ -383,7 +397,7 @@ void history_take (struct history *history, const struct cluster *cluster,
         [EVENT_HINTS] = take_hints,     [EVENT_PLAN] = take_plan,     [EVENT_START] = take_start,
         [EVENT_STARTED] = take_started, [EVENT_EXIT] = take_exit,     [EVENT_POWER] = take_power,
     };
-    advance (history, event->at_us);
+    add_present (history, event->at_us, &history->past);
     if (take[event->type])
         take[event->type](history, cluster, event);
 }

@@ -11,7 +11,8 @@
  *     ... history.past.minutes, history_job (&history, job) ...
  *     history_clear (&history);
  *
- * What is between the last event and now is not in it yet: values of the present hold.
+ * What is between the last event and now is not in it yet: values of the present hold.  history_until adds them
+ * to a copy.
  *
  * A report that changes no batch is skipped if another one of the job was taken a short time ago,
  * compared with the job's age (a 16th), or if more than 8 per second would be taken of all jobs.
@@ -62,6 +63,10 @@ void history_take (struct history *history, const struct cluster *cluster,
 
 /* The sum over running jobs of goodput at present, each relative to its own on one replica. */
 double history_goodput (const struct history *history);
+
+/* A copy of the cluster's past in which the present lasts from the last event until now.  The caller clears it
+ * (cluster_past_clear).  -ENOMEM. */
+int history_until (const struct history *history, int64_t now_us, struct cluster_past *ret);
 
 /* The past of a job; NULL: it has none. */
 const struct job_past *history_job (const struct history *history, int job);
