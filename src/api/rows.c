@@ -2,8 +2,8 @@
 /*
  * Rows are made again when something about their job changes, and are compared with the row before.  So they have
  * nothing that changes with time alone, except for fields that are left out of the comparison; the sentence of
- * a waiting job does not count the seconds until the next round.  The cost of a job grows with time, but its price per hour
- * changes only with its placement.
+ * a waiting job has no times.  The cost of a job grows with time; its price per hour, which is compared, changes with its
+ * placement and with the prices of groups.
  */
 #include "api/rows.h"
 
@@ -102,6 +102,7 @@ void row_put_job (struct json_text *text, const struct present *present, int ind
     ret_parts->made = (uint32_t)(text->length - start);
     put_time (text, present->now_us);
     put_number (text, figures.cost, DURATION);
+    ret_parts->price = (uint32_t)(text->length - start);
     put_number (text, figures.price_per_hour, RATE);
     json_text_add (text, "]", 1);
 }

@@ -10,10 +10,10 @@
 #include "api/json_text.h"
 
 /* The parts of a job's row that time alone changes: the run time [run, rest), and when the row was made with
- * the cost at that time [made, end).
+ * the cost at that time [made, price).
  * Offsets from the row's start. */
 struct row_parts {
-    uint32_t run, rest, made;
+    uint32_t run, rest, made, price;
 };
 
 /* Append a row. */

@@ -48,12 +48,15 @@ void watch_rows_note (struct watch_rows *rows, int job)
 /* ---- Making rows ---------------------------------------------------------------------------- */
 
 /* Is the new row the same, except for what time alone changes? */
-static bool is_same (const struct watch_row *row, const char *text, const struct row_parts *parts)
+static bool is_same (const struct watch_row *row, const char *text, size_t length,
+                     const struct row_parts *parts)
 {
-    size_t tail = parts->made - parts->rest;
-    return row->text && row->parts.run == parts->run && row->parts.made - row->parts.rest == tail &&
+    size_t middle = parts->made - parts->rest, end = length - parts->price;
+    return row->text && row->parts.run == parts->run &&
+           row->parts.made - row->parts.rest == middle && row->length - row->parts.price == end &&
            memcmp (row->text, text, parts->run) == 0 &&
-           memcmp (row->text + row->parts.rest, text + parts->rest, tail) == 0;
+           memcmp (row->text + row->parts.rest, text + parts->rest, middle) == 0 &&
+           memcmp (row->text + row->parts.price, text + parts->price, end) == 0;
 }
 
 /* Make a row.  1: it has changed; 0: it is the same; -ENOMEM. */
@@ -67,7 +70,7 @@ static int make (struct watch_rows *rows, const struct present *present, struct 
     if (scratch->failed)
         return -ENOMEM;
     row->stale = false;
-    if (is_same (row, scratch->bytes, &parts))
+    if (is_same (row, scratch->bytes, scratch->length, &parts))
         return 0;
     char *text = malloc (scratch->length);
     if (!text)

@@ -148,9 +148,11 @@ void change_log_take (struct change_log *log, const struct cluster *cluster,
     case EVENT_POWER:
         mark_node (log, cluster, event->power.node);
         break;
-    case EVENT_GROUPS: /* nodes may join or leave groups */
+    case EVENT_GROUPS: /* nodes may join or leave groups, and jobs cost more or less on them */
         for (int i = 0; i < cluster->node_count; i++)
             mark_node (log, cluster, cluster->nodes[i].name);
+        for (int i = 0; i < cluster->live.count; i++)
+            mark_job (log, cluster->live.indices[i]);
         break;
     case EVENT_SIZE:
         break;

@@ -816,6 +816,16 @@ static void groups_are_watched (void **state)
     pass (fixture, &client, 5);
     assert_int_equal (client.messages, messages);
     compare (fixture, &client);
+    /* Another price. */
+    struct node_group dear = spot;
+    dear.price_per_node_hour = 14;
+    take (fixture,
+          (struct event){.type = EVENT_GROUPS, .job = -1, .groups = {.list = &dear, .count = 1}});
+    pass (fixture, &client, 1);
+    assert_int_equal (client.rows, 1);
+    compare (fixture, &client);
+    pass (fixture, &client, 3600);
+    compare (fixture, &client);
     set_power (fixture, "spot-0", POWER_DRAINING, fixture->cluster_fixture.now_us + 120000000);
     pass (fixture, &client, 1);
     compare (fixture, &client);
