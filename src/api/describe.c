@@ -85,13 +85,17 @@ struct present present_make (const struct cluster *cluster, const struct cluster
     };
 }
 
+struct wait_times present_times (const struct present *present)
+{
+    return (struct wait_times){.now_us = present->now_us, .next_round_us = present->next_round_us};
+}
+
 /* ---- Jobs --------------------------------------------------------------------------------- */
 
 static json_t *describe_waiting (const struct present *present, const struct job *job)
 {
     char sentence[WAIT_REASON_SIZE];
-    return wait_reason (present->cluster, present->totals, job, present->now_us,
-                        present->next_round_us, sentence)
+    return wait_reason (present->cluster, present->totals, job, present_times (present), sentence)
                ? json_string (sentence)
                : json_null ();
 }
@@ -141,6 +145,7 @@ static bool put_times (json_t *object, const struct present *present, const stru
     return put (object, "submitted_at", describe_time (job->submit_us)) &&
            put (object, "started_at", describe_time (figures->started_us)) &&
            put (object, "ended_at", describe_time (figures->ended_us)) &&
+           put (object, "retry_at", describe_time (wait_retry_us (job, present->now_us))) &&
            put (object, "age_s", json_real ((double)(until_us - job->submit_us) * US)) &&
            put (object, "run_s", describe_number (figures->run_s)) &&
            put (object, "cost", describe_number (figures->cost)) &&

@@ -26,6 +26,7 @@ struct present {
 };
 struct present present_make (const struct cluster *cluster, const struct cluster_status *status,
                              const struct round *round, int64_t now_us);
+struct wait_times present_times (const struct present *present);
 
 /* Values of a job that are computed.  hints is borrowed until the next event. */
 struct job_figures {

@@ -75,7 +75,7 @@ json_t *describe_explanation (const struct present *present, int job, const stru
 {
     char waits[WAIT_REASON_SIZE];
     bool waiting = wait_reason (present->cluster, present->totals, present->cluster->jobs[job],
-                                present->now_us, present->next_round_us, waits);
+                                present_times (present), waits);
     const struct round_summary *full = round_history_last_full (present->rounds);
     struct explain_text text; /* 22 KiB */
     explain_text_make (all, full, waiting ? waits : NULL, &text);

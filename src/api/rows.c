@@ -75,8 +75,8 @@ void row_put_job (struct json_text *text, const struct present *present, int ind
     const struct job *job = present->cluster->jobs[index];
     struct job_figures figures = job_figures_of (present, index);
     char sentence[WAIT_REASON_SIZE];
-    bool waits =
-        wait_reason (present->cluster, present->totals, job, present->now_us, INT64_MAX, sentence);
+    struct wait_times times = {.now_us = present->now_us, .left_out = true};
+    bool waits = wait_reason (present->cluster, present->totals, job, times, sentence);
     size_t start = text->length;
     json_text_put (text, "[%d", index);
     put_string (text, job->spec.name);
@@ -104,6 +104,7 @@ void row_put_job (struct json_text *text, const struct present *present, int ind
     put_number (text, figures.cost, DURATION);
     ret_parts->price = (uint32_t)(text->length - start);
     put_number (text, figures.price_per_hour, RATE);
+    put_time (text, wait_retry_us (job, present->now_us));
     json_text_add (text, "]", 1);
 }
 

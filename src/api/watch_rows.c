@@ -4,6 +4,7 @@
  *   the change log has a newer event for the job; or its agent has reported;
  *   after an event that may have changed who may have which slots, all waiting jobs: the sentence says why they
  *   wait;
+ *   a pause after a failure is over;
  *   after a change of the fair share, all running jobs: their speedup is relative to it.
  * A row that was made again and is the same counts as unchanged.  Jobs without a row have ended and
  * do not change any more.
@@ -112,6 +113,7 @@ static bool may_have_changed (const struct watch_rows *rows, const struct presen
     const struct job *job = present->cluster->jobs[row->job];
     return row->stale || change_log_job (log, row->job) > rows->seen ||
            (log->slots_number > rows->seen && job->phase == JOB_PENDING) ||
+           wait_retry_us (job, rows->seen_us) != wait_retry_us (job, present->now_us) ||
            (present->fair != rows->fair && job_runs (job));
 }
 
@@ -212,6 +214,7 @@ int watch_rows_refresh (struct watch_rows *rows, const struct present *present,
         return rc;
     }
     rows->seen = log->number;
+    rows->seen_us = present->now_us;
     rows->job_count = present->cluster->job_count;
     rows->fair = present->fair;
     return 0;

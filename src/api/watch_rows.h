@@ -38,6 +38,7 @@ struct watch_rows {
     bool begun;
     int64_t refresh; /* the number of the last refresh, from 1 */
     int64_t seen;    /* its last event */
+    int64_t seen_us; /* its time */
     int job_count;   /* jobs then */
     int fair;        /* replicas of a fair share then */
     /* The newest change of jobs whose rows were dropped: a client that may not have it needs a

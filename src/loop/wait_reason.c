@@ -139,17 +139,31 @@ static void wait_for_slots (const struct cluster *cluster, const struct job *job
     add_placement (ret, cluster, job->desired);
 }
 
-/* After a failure, or an end from outside with a pause. */
-static void wait_for_retry (const struct job *job, int64_t now_us, char ret[WAIT_REASON_SIZE])
+int64_t wait_retry_us (const struct job *job, int64_t now_us)
 {
-    time_t at = (time_t)(job->retry_us / 1000000);
+    bool waits = job->phase == JOB_PENDING && job->desired.count == 0 && job->retry_us > now_us;
+    return waits ? job->retry_us : -1;
+}
+
+static void add_retry_time (char ret[WAIT_REASON_SIZE], int64_t retry_us, int64_t now_us)
+{
+    time_t at = (time_t)(retry_us / 1000000);
     struct tm utc;
     char clock[16] = "";
     if (gmtime_r (&at, &utc))
         strftime (clock, sizeof (clock), "%H:%M:%S", &utc);
     append (ret, WAIT_REASON_SIZE, "waits until %s UTC (", clock);
-    add_seconds (ret, job->retry_us - now_us);
+    add_seconds (ret, retry_us - now_us);
     append (ret, WAIT_REASON_SIZE, ")");
+}
+
+static void wait_for_retry (const struct job *job, struct wait_times times,
+                            char ret[WAIT_REASON_SIZE])
+{
+    if (times.left_out)
+        append (ret, WAIT_REASON_SIZE, "waits to start again");
+    else
+        add_retry_time (ret, job->retry_us, times.now_us);
     if (job->failures > 0 && job->launch)
         append (ret, WAIT_REASON_SIZE, "; failures: %d, it is given up after %d", job->failures,
                 job->launch->max_failures + 1);
@@ -170,7 +184,7 @@ static void add_types (char ret[WAIT_REASON_SIZE], const struct allowed_types *t
 }
 
 static void wait_for_room (const struct cluster *cluster, struct slot_totals totals,
-                           const struct job *job, int64_t now_us, int64_t next_round_us,
+                           const struct job *job, struct wait_times times,
                            char ret[WAIT_REASON_SIZE])
 {
     int needs = job_next_replicas (job, 0);
@@ -205,30 +219,30 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
     }
     if (needs > totals.free)
         append (ret, WAIT_REASON_SIZE, "no free slots: needs %d, %d free; ", needs, totals.free);
-    if (next_round_us == INT64_MAX) {
+    if (times.left_out || times.next_round_us == INT64_MAX) {
         append (ret, WAIT_REASON_SIZE, "waits for the next round");
         return;
     }
-    if (next_round_us <= now_us) {
+    if (times.next_round_us <= times.now_us) {
         append (ret, WAIT_REASON_SIZE, "waits for the next round, which is due");
         return;
     }
     append (ret, WAIT_REASON_SIZE, "waits for the next round, in ");
-    add_seconds (ret, next_round_us - now_us);
+    add_seconds (ret, times.next_round_us - times.now_us);
 }
 
 bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
-                  int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE])
+                  struct wait_times times, char ret[WAIT_REASON_SIZE])
 {
     ret[0] = '\0';
     switch (job->phase) {
     case JOB_PENDING:
         if (job->desired.count > 0)
             wait_for_slots (cluster, job, ret);
-        else if (job->retry_us > now_us)
-            wait_for_retry (job, now_us, ret);
+        else if (wait_retry_us (job, times.now_us) >= 0)
+            wait_for_retry (job, times, ret);
         else
-            wait_for_room (cluster, totals, job, now_us, next_round_us, ret);
+            wait_for_room (cluster, totals, job, times, ret);
         return true;
     case JOB_RUNNING:
         if (placement_equal (job->placement, job->desired))

@@ -18,9 +18,18 @@ struct slot_totals {
 /* O(nodes x types + live jobs): compute it once for a list of jobs. */
 struct slot_totals slot_totals_of (const struct cluster *cluster);
 
-/* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended.
- * next_round_us: when the next full round is due, INT64_MAX if unknown. */
+/* Which times the sentence has. */
+struct wait_times {
+    int64_t now_us;
+    int64_t next_round_us; /* when the next full round is due; INT64_MAX: unknown */
+    bool left_out;         /* none: the sentence is the same until something happens */
+};
+
+/* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended. */
 bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
-                  int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE]);
+                  struct wait_times times, char ret[WAIT_REASON_SIZE]);
+
+/* Until when a job waits after a failure, or an end from outside with a pause; -1: it does not. */
+int64_t wait_retry_us (const struct job *job, int64_t now_us);
 
 #endif

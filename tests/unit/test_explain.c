@@ -20,9 +20,9 @@ static void expect_waiting (const struct cluster_fixture *cluster_fixture, int j
                             int64_t next_round_us, const char *expected)
 {
     char sentence[WAIT_REASON_SIZE];
+    struct wait_times times = {.now_us = cluster_fixture->now_us, .next_round_us = next_round_us};
     bool waits = wait_reason (&cluster_fixture->cluster, slot_totals_of (&cluster_fixture->cluster),
-                              cluster_fixture->cluster.jobs[job], cluster_fixture->now_us,
-                              next_round_us, sentence);
+                              cluster_fixture->cluster.jobs[job], times, sentence);
     if (!expected)
         assert_false (waits);
     else

@@ -6,7 +6,7 @@ import { fill, h, mark, refill, say } from "./dom.ts";
 import { GroupsCard } from "./groups_card.ts";
 import { count, duration, exactTime, meanCount, number, percent, plural, slotPrice, time } from "./format.ts";
 import { choose, extend, ranges, sinceOf, utilisation, type History, type Range } from "./history.ts";
-import type { Job } from "./job.ts";
+import { reasonOf, type Job } from "./job.ts";
 import { NodeMap, type Occupancy } from "./node_map.ts";
 import { get } from "./request.ts";
 import { changesText } from "./round.ts";
@@ -162,7 +162,7 @@ export class ClusterView implements View {
     const waiting = [...state.jobs.values()].filter((job) => job.phase === "pending")
       .sort((a, b) => (a.submittedAt ?? Infinity) - (b.submittedAt ?? Infinity));
     const shown = waiting.slice(0, state.nodes.size > 80 ? waitingShownBeside : waitingShown);
-    const key = JSON.stringify(shown.map((job) => [job.name, job.waitsFor])) + waiting.length + state.jobs.size;
+    const key = JSON.stringify(shown.map((job) => [job.name, reasonOf(job, now(this.app))])) + waiting.length + state.jobs.size;
     refill(this.waitingList, key, () => {
       if (!state.jobs.size) return h("p", { class: "empty" }, "No jobs yet: ", h("code", null, "pollux submit train.py"));
       if (!shown.length) return h("p", { class: "empty" }, "Nobody waits.");
@@ -170,7 +170,7 @@ export class ClusterView implements View {
         h("ul", { class: "plain-list" }, shown.map((job) => h("li", null,
           h("div", { class: "spread" }, h("a", { href: jobAddress(job.name), class: "clip" }, swatch(job.index), job.name),
             h("span", { class: "faint nowrap", title: `submitted ${exactTime(job.submittedAt)}` }, `since ${time(job.submittedAt, now(this.app))}`)),
-          h("div", { class: "small soft" }, job.waitsFor ?? "waits for the next round")))),
+          h("div", { class: "small soft" }, reasonOf(job, now(this.app)) ?? "waits for the next round")))),
         waiting.length > shown.length && h("p", { class: "small" }, h("a", { href: formatAddress(["jobs"], { phase: "pending", sort: "submitted", order: "up" }) },
           `All ${count(waiting.length)} waiting jobs`)),
       ];
@@ -220,7 +220,7 @@ export class ClusterView implements View {
     if (!this.history) return;
     const series = choose(this.history, ranges[this.range], now(this.app));
     const { at } = series;
-    const empty = "No history yet: the first value comes after a minute.";
+    const empty = "No history yet: it begins with the first node or job.";
     this.charts.used.set(at, [{ label: "used", values: utilisation(series), area: true }], { empty });
     this.charts.jobs.set(at, [{ label: "running", values: series.running }, { label: "waiting", values: series.waiting }], { empty });
     this.charts.goodput.set(at, [{ label: "goodput", values: series.goodput, colour: "--line-3", area: true }], { empty });

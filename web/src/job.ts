@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job as /v1/watch sends it: a row of values, here with names.
-import { known, number, unknown } from "./format.ts";
+import { known, number, time, unknown } from "./format.ts";
 
 export const phases = ["pending", "running", "cancelling", "finished", "failed", "cancelled"] as const;
 export type Phase = (typeof phases)[number];
@@ -42,6 +42,7 @@ export interface Job {
   madeAt: number | null; // the daemon's time at which run_s, eta_s and cost hold
   cost: number | null;
   pricePerHour: number | null; // of the slots that it has
+  retryAt: number | null; // after a failure: when it may start again
 }
 
 type Row = readonly unknown[];
@@ -87,6 +88,7 @@ export function decodeJob(row: Row): Job {
     madeAt: numberAt(row, 29),
     cost: numberAt(row, 30),
     pricePerHour: numberAt(row, 31),
+    retryAt: numberAt(row, 32),
   };
 }
 
@@ -98,6 +100,12 @@ export function placementSize(placement: Placement): number {
 
 export function isLive(job: Job): boolean {
   return job.phase === "pending" || job.phase === "running" || job.phase === "cancelling";
+}
+
+// Why it does not run as planned, or how it ended.  Rows have no times in sentences, so that of the next try is added here.
+export function reasonOf(job: Job, now: number): string | null {
+  if (job.waitsFor === null) return isLive(job) ? null : job.detail;
+  return known(job.retryAt) ? `${job.waitsFor}; next try at ${time(job.retryAt, now, true)}` : job.waitsFor;
 }
 
 // The share of the work that is done, 0 to 1.

@@ -3,7 +3,7 @@
 import { jobAddress } from "./address.ts";
 import { h, mark, say } from "./dom.ts";
 import { count, duration, exactTime, known, money, number, percent, plural, precise, time, unknown } from "./format.ts";
-import { batchFactors, costAt, endsAt, etaAt, isLive, shareDone, type Job } from "./job.ts";
+import { batchFactors, costAt, endsAt, etaAt, isLive, reasonOf, shareDone, type Job } from "./job.ts";
 import type { State } from "./state.ts";
 import { paintSwatch, swatch } from "./swatch.ts";
 import type { RowElement } from "./virtual_rows.ts";
@@ -40,7 +40,7 @@ export function jobRow(state: State, now: () => number): RowElement<Job> {
 
   function update(job: Job): void {
     const live = isLive(job);
-    const reason = job.waitsFor ?? (live ? null : job.detail) ?? "";
+    const reason = reasonOf(job, now()) ?? "";
     if (element.dataset["job"] !== job.name) {
       element.dataset["job"] = job.name;
       say(link, job.name);

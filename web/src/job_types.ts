@@ -155,5 +155,6 @@ export function jobOfDetails(details: JobDetails, state: State): Job {
     submittedAt: details.submitted_at, startedAt: details.started_at, endedAt: details.ended_at, run_s: details.run_s,
     waitsFor: details.waits_for, detail: details.detail, application: details.application, madeAt: null,
     cost: details.cost ?? null, pricePerHour: details.price_per_hour ?? null,
+    retryAt: null, // the sentence has it
   };
 }

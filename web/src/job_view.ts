@@ -3,7 +3,7 @@
 import { jobPath } from "./address.ts";
 import { h, mark, refill, say } from "./dom.ts";
 import { count, duration, exactTime, known, number, percent, precise, time, unknown } from "./format.ts";
-import { batchFactors, endsAt, etaAt, isLive, shareDone, type Job } from "./job.ts";
+import { batchFactors, endsAt, etaAt, isLive, reasonOf, shareDone, type Job } from "./job.ts";
 import { askCancel, askScale } from "./job_actions.ts";
 import { JobCharts } from "./job_charts.ts";
 import { JobExplanation } from "./job_explanation.ts";
@@ -178,7 +178,7 @@ export class JobView implements View {
     mark(this.phase, "data-phase", job.phase);
     say(this.owner, [job.owner && `of ${job.owner}`, job.application].filter(Boolean).join(" · "));
     this.element.classList.toggle("ended", !live);
-    const reason = job.waitsFor ?? (live ? null : job.detail);
+    const reason = reasonOf(job, now(this.app));
     this.reason.hidden = !reason;
     say(this.reason, reason ?? "");
     mark(this.reason, "class", job.phase === "failed" ? "notice bad-notice" : "notice");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { batchFactors, decodeJob, shareDone } from "../src/job.ts";
+import { batchFactors, decodeJob, reasonOf, shareDone } from "../src/job.ts";
 import { State, type Round } from "../src/state.ts";
 
 const row = (index: number, name: string, phase: number, placement: number[]): unknown[] =>
@@ -16,6 +16,15 @@ test("a row has its fields at their places", () => {
   assert.deepEqual([job.submittedAt, job.startedAt, job.endedAt, job.run_s, job.waitsFor, job.detail, job.application, job.madeAt], [100, 110, null, 42, null, null, "resnet", 160]);
   assert.equal(batchFactors(job), "64 × 4 × 2");
   assert.equal(shareDone(job), 0.25);
+});
+
+test("the time of the next try is in the reader's zone", () => {
+  const failed = (retry: unknown[]) => decodeJob([...row(3, "x", 0, []).slice(0, 26), "waits to start again", "exit 1", null, 160, 0, 0, ...retry]);
+  const at = new Date(2026, 10, 19, 5, 48, 31).getTime() / 1000;
+  assert.equal(reasonOf(failed([at]), at - 17), "waits to start again; next try at 05:48:31");
+  assert.equal(reasonOf(failed([null]), at), "waits to start again");
+  assert.equal(reasonOf(failed([]), at), "waits to start again"); // an older polluxd
+  assert.equal(reasonOf(decodeJob(row(3, "x", 1, [0, 1])), at), null);
 });
 
 test("a short or wrong row does not break the page", () => {
