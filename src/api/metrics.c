@@ -105,7 +105,7 @@ static void put_label (FILE *file, const char *text)
             fprintf (file, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
 }
 
-/* Slots of available nodes, and slots that replicas hold, by the type of the nodes. */
+/* Slots of all nodes that exist, and slots that replicas hold, by the type of the nodes. */
 static void write_types (FILE *file, const struct cluster *cluster)
 {
     struct {
@@ -131,7 +131,7 @@ static void write_types (FILE *file, const struct cluster *cluster)
             continue;
         if (type == count)
             types[count++].name = node->type;
-        types[type].slots += node->available ? node->slots : 0;
+        types[type].slots += node->slots;
         types[type].used += used[i];
     }
     free (used);
@@ -139,7 +139,7 @@ static void write_types (FILE *file, const struct cluster *cluster)
         const char *name = what ? "type_slots_used" : "type_slots";
         head (file, name, "gauge",
               what ? "Slots that replicas hold, by the type of their nodes."
-                   : "Slots of nodes that take replicas, by the type of the nodes.");
+                   : "Slots of all nodes, drained ones included, by the type of the nodes.");
         for (int i = 0; i < count; i++) {
             fprintf (file, "pollux_%s{type=\"", name);
             put_label (file, types[i].name);

@@ -273,6 +273,7 @@ static void metrics_are_well_formed (void **state)
     cluster_fixture_submit (&cluster_fixture, "b", 0, 4);
     cluster_fixture_start (&cluster_fixture, 0, "0:2 1:1");
     strcpy (cluster_fixture.cluster.nodes[0].type, "a\"\\b");
+    cluster_fixture_drain (&cluster_fixture, 1);
     status->history.goodput = 2500000; /* millionths */
     take_round (&status->rounds, &cluster_fixture, 3, false, 0.125);
     struct event exit = {.type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_FAILED}};
@@ -291,7 +292,8 @@ static void metrics_are_well_formed (void **state)
     } wanted[] = {
         {"pollux_jobs{phase=\"pending\"}", 1},
         {"pollux_jobs{phase=\"running\"}", 1},
-        {"pollux_slots{available=\"true\"}", 8},
+        {"pollux_slots{available=\"true\"}", 4},
+        {"pollux_slots{available=\"false\"}", 4},
         {"pollux_slots_used", 3},
         {"pollux_type_slots{type=\"a\\\"\\\\b\"}", 4},
         {"pollux_type_slots{type=\"\"}", 4},

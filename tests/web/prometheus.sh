@@ -74,6 +74,22 @@ soon "it has the jobs that wait" value_is 'sum(pollux_jobs{phase="pending"})' 1
 soon "it has the slots in use" value_is 'sum(pollux_slots_used)' 2
 soon "it has the failures" value_is 'pollux_failures_total' 1
 
+# A node that is drained while its job runs: all slots count, and no more than all are used.
+submit stays --replicas 2 --no-preemptible -- "$worker"
+soon "a job that may not be moved runs" is stays '.phase == "running"'
+pollux drain "$(pollux list --json | jq -r '.jobs[] | select(.name == "stays") | .placement | keys[0]')" >/dev/null
+queries=$(jq -r '.panels[].targets[]?.expr | select (test ("slots_used.*/")) | gsub ("\\$instance"; ".*")' $dashboard)
+drained() { value_is 'sum(pollux_slots{available="false"})' 2 && value_is 'sum(pollux_slots_used)' 4; }
+soon "its node is drained, and it runs" drained
+check "the dashboard has two queries of utilisation" [ "$(wc -l <<<"$queries")" = 2 ]
+utilisation()
+{
+    local all
+    all=$(ask "$(sed -n 1p <<<"$queries")") && [ "${all:0:5}" = 0.666 ] &&
+        ask "$(sed -n 2p <<<"$queries")" | jq -s -e 'max == 1 and min >= 0' >/dev/null
+}
+soon "utilisation is that of all slots, 4 of 6, and 1 at most" utilisation
+
 # ---- The dashboard ------------------------------------------------------------------------------
 
 # Grafana puts these values in the place of its variables.
@@ -98,5 +114,5 @@ check "panels have different numbers and places" jq -e '[.panels[].id] as $i | (
 
 kill $prometheus
 wait $prometheus 2>/dev/null
-end_jobs runs
+end_jobs runs stays
 stop_daemon

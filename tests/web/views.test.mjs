@@ -61,6 +61,20 @@ await tests.test("cluster: a drained node is shown as drained at once, without a
   await page.getByRole("link", { name: /^right, (?!.*drained)/ }).waitFor();
 });
 
+await tests.test("cluster: slots of a drained node whose job runs count everywhere", async () => {
+  const small = await tests.daemon("--node", "a:2", "--node", "b:2", "--interval", "0.5");
+  for (const name of ["one", "two"]) await small.script(name, "sleep 1000", "--replicas", "2", "--no-preemptible");
+  await until("all slots are used", async () => (await small.json(["status"])).used_slots === 4);
+  await small.command(["drain", "a"]);
+  const page = await tests.open(small, "#/");
+  await isLive(page);
+  await page.getByText("2 nodes · 4 of 4 slots used · 1 drained").waitFor();
+  assert.equal((await tile(page, "Utilisation").innerText()).replace(/\s+/g, " "), "100 %");
+  await page.getByText("4 of 4 slots", { exact: true }).waitFor();
+  assert.match(await small.command(["status"]), /4 of 4 slots in use/);
+  await small.stop();
+});
+
 // ---- Jobs ---------------------------------------------------------------------------------------
 
 await tests.test("jobs: every number is that of pollux list", async () => {

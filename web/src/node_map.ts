@@ -151,8 +151,8 @@ export class NodeMap {
     for (const { node, shares } of this.order) {
       if ((node.type ?? noType) !== type) continue;
       nodes++;
-      if (node.condition === "up") slots += node.slots;
-      else others.set(node.condition, (others.get(node.condition) ?? 0) + 1);
+      slots += node.slots; // of drained ones, too: their jobs may still run
+      if (node.condition !== "up") others.set(node.condition, (others.get(node.condition) ?? 0) + 1);
       for (const share of shares) used += share.replicas;
     }
     const text = [plural(nodes, "node"), `${count(used)} of ${plural(slots, "slot")} used`,
