@@ -70,6 +70,38 @@ await tests.test("a connection that is lost for a moment: no event is missed", a
   await row(page, "unseen").locator('[data-phase="finished"]').waitFor();
 });
 
+await tests.test("a daemon that hangs: requests are given up, none is sent meanwhile, and the page goes on", async () => {
+  const page = await tests.open(daemon, "#/");
+  page.allowed.push(/ERR_/, /Failed to fetch/);
+  await state(page).filter({ hasText: /^live$/ }).waitFor();
+  await page.clock.install();
+  await page.goto(`${daemon.url}/#/jobs/alice`);
+  await page.getByText("Step times").waitFor();
+  const asked = new Set(), open = new Set();
+  const isPoll = (request) => /\/v1\/(?!watch)/.test(request.url());
+  page.on("request", (request) => isPoll(request) && asked.add(request) && open.add(request));
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => open.delete(request));
+  daemon.process.kill("SIGSTOP");
+  // A job that runs is asked for each 30 s; the stream is given up after 30 s of silence.
+  await until("a request hangs, and the stream is lost", async () => {
+    await page.clock.runFor(5000);
+    return asked.size > 0 && /no answer since/.test(await state(page).innerText());
+  });
+  await until("requests are given up", async () => {
+    await page.clock.runFor(5000);
+    return open.size === 0;
+  });
+  const { size } = asked;
+  for (let i = 0; i < 6; i++) await page.clock.runFor(20_000);
+  assert.equal(asked.size, size, "no request is sent without a connection");
+  daemon.process.kill("SIGCONT");
+  await until("the page goes on", async () => {
+    await page.clock.runFor(5000);
+    return (await state(page).innerText()) === "live";
+  });
+  await until("it asks again", async () => asked.size > size);
+});
+
 const log = (page) => page.getByRole("region", { name: "Log", exact: true });
 const note = (page, text) => page.getByRole("region", { name: "Logs", exact: true }).getByRole("status").filter({ hasText: text });
 // It counts lines for ever.

@@ -187,7 +187,7 @@ export class ClusterView implements View {
   // Each minute; in a recorded run, when a minute of it has passed, but not more often than every two seconds.
   private historyIsOld(): boolean {
     const age_s = clock() - this.fetchedAt;
-    return age_s > refresh_s || (age_s > 2 && Math.abs(this.app.state.at - this.fetchedFor) > refresh_s);
+    return this.app.connected && (age_s > refresh_s || (age_s > 2 && Math.abs(this.app.state.at - this.fetchedFor) > refresh_s));
   }
 
   // A page that stays open asks for what is new only, and for as much of the past as its charts show: a year has 70,000 numbers.

@@ -5,7 +5,7 @@ import { fill, h, say } from "./dom.ts";
 import { count } from "./format.ts";
 import { onHidden } from "./hidden.ts";
 import { LogLines } from "./log_text.ts";
-import { send } from "./request.ts";
+import { open } from "./request.ts";
 
 const lineLimit = 2000, firstLines = 500;
 const again_ms = 4000, draw_ms = 120;
@@ -100,7 +100,7 @@ export class JobLogs {
   private async read(signal: AbortSignal): Promise<void> {
     const query = new URLSearchParams({ rank: this.rank.value, generation: this.generation.value, tail: String(firstLines) });
     if (this.follow.checked) query.set("follow", "1");
-    const response = await send(`${jobPath(this.name)}/logs?${query}`, { signal });
+    const response = await open(`${jobPath(this.name)}/logs?${query}`, { signal });
     if (signal.aborted) return;
     say(this.note, this.follow.checked ? "Following." : "");
     this.lines = new LogLines(lineLimit);

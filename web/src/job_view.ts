@@ -114,6 +114,7 @@ export class JobView implements View {
   }
 
   private fetchIfDue(): void {
+    if (!this.app.connected) return;
     const age_s = clock() - this.fetchedAt;
     if (this.wanted && this.job && !this.missing.hidden) return void this.fetch();
     const live = this.job !== null && isLive(this.job);

@@ -22,7 +22,7 @@ import { hideTip } from "./tip.ts";
 import { maySubmit, type App, type View } from "./view.ts";
 import { clock, Watch, type Connection } from "./watch.ts";
 
-const app: App = { state: new State() };
+const app: App = { state: new State(), connected: false };
 let watch: Watch | null = null;
 let connection: Connection = { kind: "connecting" };
 let view: View | null = null;
@@ -154,6 +154,7 @@ function connect(): void {
       if (watch !== mine) return;
       const former = connection.kind;
       connection = next;
+      app.connected = next.kind === "open";
       if (former === "lost" && next.kind === "open") view?.reconnected?.();
       if (next.kind === "refused") {
         const sentence = `The token was refused: ${next.reason}`;

@@ -18,8 +18,10 @@ export class Refusal extends Error {
 
 const noAnswer = "polluxd does not answer; it may be stopped.";
 
-// Send a request with the token.  An answer other than 2xx, and no answer, throw a Refusal.
-export async function send(path: string, options: RequestInit = {}): Promise<Response> {
+const patience_s = 20; // for a whole answer
+
+// Open a stream, which may stay open: send a request with the token.  An answer other than 2xx, and no answer, throw a Refusal.
+export async function open(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   headers.set("Authorization", `Bearer ${headerText(token() ?? "")}`);
   let response: Response;
@@ -33,17 +35,35 @@ export async function send(path: string, options: RequestInit = {}): Promise<Res
   return response;
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await send(path, signal ? { signal } : {});
-  return (await response.json()) as T;
+// Send a request and read its answer.  Browsers have six connections to a server: a request on one that hangs is given up, so that
+// others, the stream's too, do not wait behind it.
+export async function ask<T>(path: string, options: RequestInit = {}, limit_s = patience_s): Promise<T> {
+  const stop = new AbortController(), { signal } = options;
+  const end = () => stop.abort();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    end();
+  }, limit_s * 1000);
+  signal?.addEventListener("abort", end);
+  if (signal?.aborted) end();
+  try {
+    const response = await open(path, { ...options, signal: stop.signal });
+    return (await response.json()) as T;
+  } catch (error) {
+    if (!late || signal?.aborted) throw error;
+    throw new Refusal(0, `polluxd has not answered for ${limit_s} s.${options.method === "POST" ? " It may do later what was asked." : ""}`);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+  }
 }
 
-export async function post<T>(path: string, body?: unknown): Promise<T> {
-  const response = await send(path, body === undefined
-    ? { method: "POST" }
-    : { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
-  return (await response.json()) as T;
-}
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => ask<T>(path, signal ? { signal } : {});
+
+export const post = <T>(path: string, body?: unknown): Promise<T> => ask<T>(path, body === undefined
+  ? { method: "POST" }
+  : { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
 
 async function refusal(response: Response): Promise<Refusal> {
   let sentence = `polluxd answered ${response.status} ${response.statusText}`.trim();

@@ -3,7 +3,7 @@
 import { jobAddress } from "./address.ts";
 import { fill, h, say, type Child } from "./dom.ts";
 import { emptyForm, jobFile, type JobForm } from "./job_file.ts";
-import { Refusal, send, type Problem } from "./request.ts";
+import { ask, Refusal, type Problem } from "./request.ts";
 import { maySubmit, type App, type View } from "./view.ts";
 
 const pause_ms = 400;
@@ -132,8 +132,7 @@ export class SubmitView implements View {
     const checking = new AbortController();
     this.checking = checking;
     try {
-      const response = await send("/v1/jobs?check=1", { method: "POST", body: this.text, headers: { "Content-Type": "application/yaml" }, signal: checking.signal });
-      const answer = (await response.json()) as { name?: string; warning?: string | null };
+      const answer = await ask<{ name?: string; warning?: string | null }>("/v1/jobs?check=1", { method: "POST", body: this.text, headers: { "Content-Type": "application/yaml" }, signal: checking.signal });
       fill(this.verdict, h("span", { class: "good" }, "No problems."), answer.name ? ` Its name will be ${answer.name}.` : "", answer.warning && h("span", { class: "warn" }, ` ${answer.warning}`));
     } catch (error) {
       if (!checking.signal.aborted) this.refuse(error);
@@ -149,8 +148,7 @@ export class SubmitView implements View {
     this.submit.disabled = true;
     say(this.verdict, "Submitting…");
     try {
-      const response = await send("/v1/jobs", { method: "POST", body: text, headers: { "Content-Type": "application/yaml" } });
-      const job = (await response.json()) as { name: string };
+      const job = await ask<{ name: string }>("/v1/jobs", { method: "POST", body: text, headers: { "Content-Type": "application/yaml" } });
       if (jobFile(kept) === text) kept = { ...emptyForm };
       if (this.open) location.hash = jobAddress(job.name);
     } catch (error) {

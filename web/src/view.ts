@@ -16,6 +16,7 @@ export interface View {
 
 export interface App {
   state: State;
+  connected: boolean; // views ask again by themselves only then
 }
 
 // The daemon's time now.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connection to /v1/watch.  It is opened again after it was lost, later each time, and continues after the last number.
 import { EventParser } from "./event_parser.ts";
-import { Refusal, send } from "./request.ts";
+import { open, Refusal } from "./request.ts";
 import type { Update } from "./state.ts";
 
 export type Connection =
@@ -103,7 +103,7 @@ export class Watch {
     alive();
     try {
       const path = this.number === null ? "/v1/watch" : `/v1/watch?after=${this.number}&mark=${encodeURIComponent(this.mark)}`;
-      const response = await send(path, { signal: stop.signal, headers: { Accept: "text/event-stream" } });
+      const response = await open(path, { signal: stop.signal, headers: { Accept: "text/event-stream" } });
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
       if (!reader) throw new Error("This browser cannot read streams.");
       const parser = new EventParser();
