@@ -37,7 +37,10 @@ const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
 function allowedValue(text: string): Value {
   const list = words(text);
-  if (list.length === 1) return list[0] as string;
+  if (list.length === 1) {
+    const only = numeric(list[0] as string);
+    return typeof only === "number" ? [only] : only; // any, pow2
+  }
   if (list[0] === "multiple") return { multiple_of: numeric(list[list.length - 1] as string) };
   return list.map(numeric);
 }

@@ -37,6 +37,8 @@ preemptible: false
 launcher: mpi
 speeds: {t4: 1}
 `);
+  for (const [text, yaml] of [["4", "[4]"], [" 4, ", "[4]"], ["1 2,4", "[1, 2, 4]"], ["any", "any"], ["multiple 4", "{multiple_of: 4}"]])
+    assert.equal(jobFile({ ...emptyForm, allowed: text as string }), `allowed: ${yaml}\n`, text);
   assert.equal(jobFile({ ...emptyForm, environment: "__proto__=1" }), "environment: {__proto__: \"1\"}\n");
   assert.equal(jobFile({ ...emptyForm, allowed: "1, 2 4" }), "allowed: [1, 2, 4]\n");
   assert.equal(jobFile({ ...emptyForm, allowed: "multiple of 4" }), "allowed: {multiple_of: 4}\n");
