@@ -19,6 +19,7 @@ try {
     platform: "node",
     target: "node18",
     outExtension: { ".js": ".mjs" },
+    loader: { ".css": "text" },
     outdir: folder,
   });
   const files = names.map((name) => join(folder, name.replace(/\.ts$/, ".mjs")));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of `pollux report` in a browser, opened from disk: it shows the numbers of the simulation, and loads nothing.
 import assert from "node:assert/strict";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { axe, begin, command, join } from "./lib.mjs";
 
 const tests = await begin("report");
@@ -87,6 +87,27 @@ await tests.test("several workloads are chosen by buttons", async () => {
   await page.getByRole("button", { name: "night" }).click();
   assert.equal(await page.getByRole("button", { name: "night" }).getAttribute("aria-pressed"), "true");
   assert.match(await page.locator(".subtitle").innerText(), /1 job .*workload night/);
+});
+
+await tests.test("eleven journals have keys that differ, and lines as their keys", async () => {
+  const files = Array.from({ length: 11 }, (_, i) => join(tests.folder, `copy-${i}.db`));
+  for (const file of files) copyFileSync(day[0], file);
+  const page = await open(files, { name: "eleven" });
+  const looks = (keys) => keys.evaluateAll((all) => all.map((key) => `${getComputedStyle(key).background} ${key.className}`));
+  const keys = await looks(page.locator("table.beside tbody .key"));
+  assert.equal(new Set(keys).size, 11, keys.join("\n"));
+  assert.equal(keys.filter((key) => key.endsWith("broken")).length, 3);
+  assert.equal(new Set(await looks(page.getByRole("group", { name: "Slots in use" }).locator(".key"))).size, 11);
+});
+
+await tests.test("a second run of a policy and workload counts in the table of all workloads", async () => {
+  const again = join(tests.folder, "again.db");
+  await command(["sim", workload, "--nodes", "2", "--policy", "tiresias", "--seed", "7", "--record", join(tests.folder, "again")]);
+  copyFileSync(join(tests.folder, "again", "tiresias-day.db"), again);
+  const page = await open([day[1], again, join(runs, "tiresias-night.db")], { name: "again" });
+  const table = page.getByRole("region", { name: "Mean JCT of all workloads" });
+  await table.getByRole("cell", { name: /mean of 2 runs/ }).waitFor();
+  assert.equal(await table.getByText(/mean of/).count(), 1);
 });
 
 await tests.test("a RESULT.json gives tables and completion times, and the report says what is missing", async () => {

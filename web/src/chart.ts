@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { fill, h, type Child } from "./dom.ts";
 import { duration, isElapsed, known, number, time, unknown, type Maybe } from "./format.ts";
+import { dashLengths, lineKey, lineStyle, type Dash } from "./line_style.ts";
 import { colour, onTheme } from "./theme.ts";
 
 export type Values = readonly (number | null)[];
@@ -12,10 +13,10 @@ export type Values = readonly (number | null)[];
 export interface Line {
   label: string;
   values: Values;
-  colour?: string; // a custom property or a colour; --line-1 to --line-4 by default
+  colour?: string; // a custom property or a colour; that of its place by default
   step?: boolean; // a value holds until the next one
   area?: boolean; // fill the area below it
-  dashed?: boolean;
+  dash?: Dash;
   points?: boolean; // show each point
   format?: (value: Maybe) => string;
 }
@@ -87,7 +88,7 @@ export class Chart {
     this.options = { ...this.options, ...changes };
     this.x = x;
     this.lines = lines;
-    const shape = JSON.stringify(lines.map((line) => [line.label, line.colour, line.step, line.area, line.dashed, line.points])) +
+    const shape = JSON.stringify(lines.map((line) => [line.label, line.colour, line.step, line.area, line.dash, line.points])) +
       (x.length ? isElapsed(x[0] as number) : "");
     if (this.plot && shape === this.shape && this.hasValues()) {
       this.plot.setData(this.data());
@@ -143,7 +144,7 @@ export class Chart {
   }
 
   private lineColour(line: Line, position: number): string {
-    return colour(line.colour ?? `--line-${(position % 4) + 1}`);
+    return colour(line.colour ?? lineStyle(position).colour);
   }
 
   // The values at an index, or the last ones, as text.
@@ -154,8 +155,7 @@ export class Chart {
     if (index !== null && x !== undefined) parts.push(h("span", { class: "readout-x" }, this.xText(x)));
     this.lines.forEach((line, position) => {
       const value = line.values[at];
-      const key = h("i", { class: "key", "aria-hidden": "true" });
-      key.style.background = this.lineColour(line, position);
+      const key = lineKey(this.lineColour(line, position), line.dash);
       const hidden = index === null && this.options.lastValues === false;
       parts.push(h("span", null, this.lines.length > 1 && key, this.lines.length > 1 && `${line.label} `,
         !hidden && h("b", null, known(value) ? this.formatOf(line)(value) : unknown)));
@@ -228,13 +228,13 @@ export class Chart {
       series: [
         {},
         ...this.lines.map((line, position): uPlot.Series => {
-          const stroke = this.lineColour(line, position);
+          const stroke = this.lineColour(line, position), dash = dashLengths[line.dash ?? "solid"];
           return {
             label: line.label,
             stroke,
             width: 1.5,
             spanGaps: false,
-            ...(line.dashed ? { dash: [5, 4] } : {}),
+            ...(dash ? { dash } : {}),
             ...(line.area ? { fill: transparent(stroke, 0.14) } : {}),
             ...(line.step && uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
             points: line.points ? { show: true, size: 5, fill: surface } : { show: line.values.filter(known).length === 1, size: 5 },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which jobs the list shows and in which order.  Both are part of the address.
 import { endsAt, isLive, shareDone, type Job } from "./job.ts";
+import { compareKeys, type Key } from "./sorting.ts";
 
 export const columns = [
   "name", "phase", "replicas", "batch", "throughput", "efficiency", "goodput", "progress", "eta", "restarts", "waits", "submitted", "cost",
@@ -70,7 +71,6 @@ function onNode(job: Job, node: number | null): boolean {
 
 const order: Record<Job["phase"], number> = { running: 0, cancelling: 1, pending: 2, failed: 3, cancelled: 4, finished: 5 };
 
-type Key = string | number | null;
 const keys: Record<Column, (job: Job) => Key> = {
   name: (job) => job.name,
   phase: (job) => order[job.phase],
@@ -87,18 +87,11 @@ const keys: Record<Column, (job: Job) => Key> = {
   cost: (job) => job.cost,
 };
 
-const collator = new Intl.Collator("en", { numeric: true });
-
 // Sort in place.  Unknown values come last in both directions; equal ones are in order of submission.
 export function sortJobs(jobs: Job[], column: Column, down: boolean): Job[] {
   const key = keys[column];
   const keyed = jobs.map((job): [Job, Key] => [job, key(job)]);
-  const sign = down ? -1 : 1;
-  keyed.sort(([a, x], [b, y]) => {
-    if (x === null || y === null) return x === y ? a.index - b.index : x === null ? 1 : -1;
-    const difference = typeof x === "string" ? collator.compare(x, y as string) : x - (y as number);
-    return difference ? sign * difference : sign * (a.index - b.index);
-  });
+  keyed.sort(([a, x], [b, y]) => compareKeys(x, y, down) || (down && x !== null ? b.index - a.index : a.index - b.index));
   keyed.forEach(([job], at) => (jobs[at] = job));
   return jobs;
 }

@@ -8,6 +8,7 @@ import {
   evenly, headline, legendSteps, logGrid, missing, sampled, shares, shownOf, subtitle, timeOrigin, timeSpan, workloads,
   type Report, type Shown, type Usage,
 } from "./report_data.ts";
+import { lineStyle } from "./line_style.ts";
 import { jobsTable, key, numbersTable, workloadsTable } from "./report_tables.ts";
 import { mostReplicas, replicaColour, Timeline } from "./report_timeline.ts";
 import { chooseTheme, isDark, onTheme, startTheme, themeChoice } from "./theme.ts";
@@ -26,7 +27,7 @@ function distribution(shown: Shown[], title: string, values: (one: Shown) => (nu
   const grid = logGrid(shown.map(values), points);
   const ticks = marks.map(Math.log10);
   const chart = new Chart({ title, axis: "number", height, top: 1, format: (value) => percent(value), xLabel: (x) => label(10 ** x), ticks, lastValues: false });
-  chart.set(grid.map(Math.log10), shown.map((one): Line => ({ label: one.label, values: shares(values(one), grid), colour: `--line-${(one.place % 4) + 1}`, dashed: one.place >= 4 })));
+  chart.set(grid.map(Math.log10), shown.map((one): Line => ({ label: one.label, values: shares(values(one), grid), ...lineStyle(one.place) })));
   return chart.element;
 }
 
@@ -37,8 +38,8 @@ function overTime(shown: Shown[], title: string, value: (usage: Usage, i: number
   const grid = evenly(span[0], span[1], points);
   const chart = new Chart({ title, height: 200, format, group: "time", lastValues: false, ...(top === undefined ? {} : { top }) });
   chart.set(grid, journals.map((one): Line => ({
-    label: one.label, values: sampled(one.outcome, origin(one.outcome), grid, value), colour: `--line-${(one.place % 4) + 1}`,
-    step: true, area: journals.length === 1, dashed: one.place >= 4,
+    label: one.label, values: sampled(one.outcome, origin(one.outcome), grid, value), ...lineStyle(one.place),
+    step: true, area: journals.length === 1,
   })));
   return chart.element;
 }

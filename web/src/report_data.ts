@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a report shows, as `pollux report` writes it (docs/formats.md), and what follows from it: labels, distributions,
 // values over time, sentences.  Pure functions.
-import { duration, known, plural } from "./format.ts";
+import { duration, known, plural, type Maybe } from "./format.ts";
 
 export interface Numbers {
   mean_jct: number | null;
@@ -84,11 +84,24 @@ export function workloads(outcomes: Outcome[]): string[] {
   return [...new Set(outcomes.map((outcome) => outcome.workload ?? ""))];
 }
 
+export const policyOf = (outcome: Outcome) => outcome.policy ?? "no rounds";
+
+// null: a value is unknown, or there is none.
+export function mean(values: Maybe[]): number | null {
+  return values.length && values.every(known) ? (values as number[]).reduce((a, b) => a + b, 0) / values.length : null;
+}
+
+// The mean JCT of a policy and workload, over all journals that have both.
+export function meanJct(outcomes: Outcome[], workload: string, policy: string): { mean: number | null; journals: number } {
+  const chosen = outcomes.filter((outcome) => (outcome.workload ?? "") === workload && policyOf(outcome) === policy);
+  return { mean: mean(chosen.map((outcome) => outcome.numbers.mean_jct)), journals: chosen.length };
+}
+
 // The outcomes of one workload.  Labels differ: the policy, and the file if the policy is there twice.
 export function shownOf(outcomes: Outcome[], workload: string): Shown[] {
   const chosen = outcomes.filter((outcome) => (outcome.workload ?? "") === workload);
   return chosen.map((outcome, place) => {
-    const name = outcome.policy ?? "no rounds";
+    const name = policyOf(outcome);
     const twice = chosen.filter((other) => other.policy === outcome.policy).length > 1;
     return { outcome, label: twice ? `${name} (${outcome.source || `number ${place + 1}`})` : name, place };
   });

@@ -2,7 +2,9 @@
 // The tables of a report: numbers of policies, means over workloads, and all jobs.
 import { fill, h, type Child } from "./dom.ts";
 import { change, count, duration, known, number, percent, precise, time, type Maybe } from "./format.ts";
-import { shownOf, workloads, type Numbers, type Outcome, type Shown } from "./report_data.ts";
+import { lineKey, lineStyle } from "./line_style.ts";
+import { mean, meanJct, policyOf, workloads, type Numbers, type Outcome, type Shown } from "./report_data.ts";
+import { compareKeys, type Key } from "./sorting.ts";
 
 interface Column {
   title: string;
@@ -28,9 +30,8 @@ const columns: Column[] = [
 ];
 
 export function key(shown: Shown): HTMLElement {
-  const element = h("i", { class: "key", "aria-hidden": "true" });
-  element.style.background = `var(--line-${(shown.place % 4) + 1})`;
-  return element;
+  const { colour, dash } = lineStyle(shown.place);
+  return lineKey(`var(${colour})`, dash);
 }
 
 // The best of a column; null: only one has it, or none is better.
@@ -83,22 +84,20 @@ export function numbersTable(shown: Shown[]): HTMLElement {
       h("tbody", null, items.map((item) => h("tr", null, title(item, "row"), shown.map((one) => item.cell(one)))))));
 }
 
-// Policies over all workloads: the mean of the mean completion times, and the worst rho.
+// Policies over all workloads: the mean of the mean completion times.  Several runs of a policy and workload, for example with other
+// seeds, count by their mean.
 export function workloadsTable(outcomes: Outcome[]): HTMLElement {
   const names = workloads(outcomes);
-  const policies = [...new Set(outcomes.map((outcome) => outcome.policy ?? "no rounds"))];
-  const meanOf = (policy: string, workload: string): Maybe =>
-    shownOf(outcomes, workload).find((one) => (one.outcome.policy ?? "no rounds") === policy)?.outcome.numbers.mean_jct;
+  const policies = [...new Set(outcomes.map(policyOf))];
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Mean JCT of all workloads" },
     h("table", { class: "numbers" },
       h("caption", null, "Mean JCT of all workloads"),
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Policy"), h("th", { scope: "col", class: "num" }, "Mean"),
         names.map((name) => h("th", { scope: "col", class: "num" }, name || "no name")))),
       h("tbody", null, policies.map((policy) => {
-        const values = names.map((name) => meanOf(policy, name));
-        const sum = values.every(known) ? (values as number[]).reduce((a, b) => a + b, 0) / values.length : null;
-        return h("tr", null, h("th", { scope: "row" }, policy), h("td", { class: "num" }, h("b", null, duration(sum))),
-          values.map((value) => h("td", { class: "num" }, duration(value))));
+        const means = names.map((name) => meanJct(outcomes, name, policy));
+        return h("tr", null, h("th", { scope: "row" }, policy), h("td", { class: "num" }, h("b", null, duration(mean(means.map((each) => each.mean))))),
+          means.map((each) => h("td", { class: "num" }, duration(each.mean), each.journals > 1 && h("div", { class: "small faint" }, `mean of ${each.journals} runs`))));
       }))));
 }
 
@@ -137,8 +136,7 @@ export function jobsTable(shown: Shown[]): HTMLElement {
   const withApplication = rows.some((row) => row.application && row.application !== row.name);
   const withSubmit = rows.some((row) => row.submit !== null);
   const now = rows.reduce((last, row) => Math.max(last, row.submit ?? 0), 0);
-  type Key = (row: Row) => number | string | null;
-  const heads: { title: Child; note?: string; key: Key; text: (row: Row) => Child; num: boolean }[] = [
+  const heads: { title: Child; note?: string; key: (row: Row) => Key; text: (row: Row) => Child; num: boolean }[] = [
     { title: "Job", key: (row) => row.name, text: (row) => row.name, num: false },
     ...(withApplication ? [{ title: "Application", key: (row: Row) => row.application, text: (row: Row) => row.application ?? "–", num: false }] : []),
     ...(withSubmit ? [{ title: "Submitted", key: (row: Row) => row.submit, text: (row: Row) => time(row.submit, now), num: true }] : []),
@@ -165,7 +163,7 @@ export function jobsTable(shown: Shown[]): HTMLElement {
         ascending = sortedBy === i ? !ascending : true;
         sortedBy = i;
         cells.forEach((other) => other.setAttribute("aria-sort", other === cell ? (ascending ? "ascending" : "descending") : "none"));
-        sorted = [...rows].sort((a, b) => compare(head.key(a), head.key(b)) * (ascending ? 1 : -1));
+        sorted = [...rows].sort((a, b) => compareKeys(head.key(a), head.key(b), !ascending));
         show();
       } }, head.title));
     return cell;
@@ -174,10 +172,4 @@ export function jobsTable(shown: Shown[]): HTMLElement {
   show();
   return h("div", { class: "jobs" }, h("div", { class: "line" }, field, found),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "All jobs" }, h("table", null, h("thead", null, h("tr", null, cells)), body)), more);
-}
-
-// Unknown values last.
-function compare(a: number | string | null, b: number | string | null): number {
-  if (a === null || b === null) return (a === null ? 1 : 0) - (b === null ? 1 : 0);
-  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }

@@ -103,7 +103,7 @@ export class RoundsView implements View {
     const old = [...rounds].reverse();
     const full = old.filter((round) => !round.fill);
     const at = (list: Round[]) => list.map((round) => round.at ?? 0);
-    this.charts.fitness.set(at(full), [{ label: "fitness", values: full.map((round) => round.fitness) }, { label: "bound", values: full.map((round) => round.bound), dashed: true }],
+    this.charts.fitness.set(at(full), [{ label: "fitness", values: full.map((round) => round.fitness) }, { label: "bound", values: full.map((round) => round.bound), dash: "dashed" }],
       { empty: "The policy has no fitness." });
     this.charts.changed.set(at(old), [{ label: "changed", values: old.map((round) => round.changed ?? null), colour: "--line-2", area: true }]);
     this.charts.decide.set(at(old), [{ label: "time", values: old.map((round) => round.decide_s), colour: "--line-4" }],

@@ -11,3 +11,8 @@ declare module "node:assert/strict" {
   };
   export default assert;
 }
+// web/test.mjs gives style sheets as text.
+declare module "*.css" {
+  const text: string;
+  export default text;
+}

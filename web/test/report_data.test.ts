@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { evenly, headline, legendSteps, logGrid, missing, sampled, shares, shownOf, subtitle, timeOrigin, ticks, timeSpan, workloads, type Outcome } from "../src/report_data.ts";
+import { evenly, headline, legendSteps, logGrid, mean, meanJct, missing, sampled, shares, shownOf, subtitle, timeOrigin, ticks, timeSpan, workloads, type Outcome } from "../src/report_data.ts";
 
 const outcome = (policy: string, mean: number | null, more: Partial<Outcome> = {}): Outcome => ({
   source: `${policy}.db`, policy, several_policies: false, workload: "day", command: "pollux sim", made_at: 1, has_events: true, compacted: false, thinned: 0,
@@ -30,6 +30,15 @@ test("outcomes are grouped by workload and have different labels", () => {
   assert.deepEqual(shownOf(list, "day").map((one) => one.label), ["x (x.db)", "y", "x (other.db)"]);
   assert.deepEqual(shownOf(list, "night").map((one) => one.label), ["x"]);
   assert.equal(subtitle(shownOf(list, "day")), "3 policies · 2 jobs · 4 slots · workload day");
+});
+
+test("several runs of a policy and workload count by their mean", () => {
+  const list = [outcome("x", 100), outcome("y", 50), outcome("x", 300, { source: "seed2.db" }), outcome("x", 7, { workload: "night" }), outcome("z", null)];
+  assert.deepEqual(meanJct(list, "day", "x"), { mean: 200, journals: 2 });
+  assert.deepEqual(meanJct(list, "day", "y"), { mean: 50, journals: 1 });
+  assert.deepEqual(meanJct(list, "day", "z"), { mean: null, journals: 1 });
+  assert.deepEqual(meanJct(list, "night", "y"), { mean: null, journals: 0 });
+  assert.equal(mean([1, null]), null);
 });
 
 test("distributions", () => {
