@@ -26,6 +26,7 @@ export class JobView implements View {
   readonly title: string;
   readonly element: HTMLElement;
   private details: JobDetails | null = null;
+  private described: Job | null = null; // by the details, while the stream has no row of it: it ended long ago
   private history: JobHistory | null = null;
   private shown: Job | null = null;
   private fetchedAt = -Infinity;
@@ -80,13 +81,13 @@ export class JobView implements View {
   }
 
   private get job(): Job | null {
-    return this.app.state.byName.get(this.name) ?? (this.details ? jobOfDetails(this.details, this.app.state) : null);
+    return this.app.state.byName.get(this.name) ?? this.described;
   }
 
   update(changed: Changed): void {
     if (!changed.jobs && !changed.nodes && !changed.snapshot) return;
     if (changed.snapshot) {
-      this.details = this.history = null; // a recorded run may have gone back
+      this.details = this.history = this.described = null; // a recorded run may have gone back
       this.explained.at = this.fetchedAt = -Infinity;
     }
     const { job } = this;
@@ -130,7 +131,11 @@ export class JobView implements View {
     const failed = (error: unknown) => (error instanceof Refusal ? error : new Refusal(0, String(error)));
     const details = await get<JobDetails>(path, signal).catch(failed);
     if (signal.aborted || turn !== this.turn) return;
-    if (!(details instanceof Refusal)) this.details = details;
+    if (!(details instanceof Refusal)) {
+      this.details = details;
+      this.described = jobOfDetails(details, this.app.state);
+      if (!this.app.state.byName.has(this.name)) this.shown = this.described; // it is asked for once
+    }
     const { job } = this;
     if (!job) return this.showMissing((details as Refusal).message);
     this.showMissing(null);
