@@ -70,12 +70,18 @@ await tests.test("a token that is revoked while the page is open: the page asks 
   await page.getByLabel("Token").waitFor();
 });
 
-await tests.test("Sign out forgets the token", async () => {
-  const page = await tests.open(daemon, "#/");
+await tests.test("Sign out forgets the token, and what was typed into the form", async () => {
+  const page = await tests.open(daemon, "#/submit");
   page.allowed.push(/ERR_ABORTED/);
+  const environment = page.getByRole("textbox", { name: /^Environment/ });
+  await environment.fill("API_KEY=secret");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Token").waitFor();
   assert.equal(await page.evaluate((key) => sessionStorage.getItem(key), TOKEN_KEY), null);
+  await page.getByLabel("Token").fill(daemon.adminToken);
+  await page.keyboard.press("Enter");
+  await environment.waitFor();
+  assert.equal(await environment.inputValue(), "");
 });
 
 await tests.test("the page needs no token and no script of others, and cannot be framed", async () => {

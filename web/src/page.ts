@@ -15,7 +15,7 @@ import { RoundsView } from "./rounds_view.ts";
 import { acceptOffer, dropOffer, forgetToken, isOffered, keepToken, takeTokenFromAddress, token } from "./session.ts";
 import { signIn } from "./sign_in.ts";
 import { allChanged, State, type Changed } from "./state.ts";
-import { SubmitView } from "./submit_view.ts";
+import { forgetForm, SubmitView } from "./submit_view.ts";
 import { repaintSwatches } from "./swatch.ts";
 import { chooseTheme, isDark, onTheme, startTheme, themeChoice } from "./theme.ts";
 import { hideTip } from "./tip.ts";
@@ -221,6 +221,7 @@ function leave(): void {
   watch?.close();
   watch = null;
   forgetToken();
+  forgetForm();
   app.state = new State();
   refused = null;
   showFrame();

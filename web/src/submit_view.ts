@@ -11,6 +11,11 @@ const pause_ms = 400;
 // The form is kept while the page is open, so that a look at another view does not empty it.
 let kept: JobForm = { ...emptyForm };
 
+// The next reader of this tab does not see it: it may have secrets.
+export function forgetForm(): void {
+  kept = { ...emptyForm };
+}
+
 type TextField = Exclude<keyof JobForm, "adaptive">;
 
 export class SubmitView implements View {
@@ -149,7 +154,7 @@ export class SubmitView implements View {
     say(this.verdict, "Submitting…");
     try {
       const job = await ask<{ name: string }>("/v1/jobs", { method: "POST", body: text, headers: { "Content-Type": "application/yaml" } });
-      if (jobFile(kept) === text) kept = { ...emptyForm };
+      if (jobFile(kept) === text) forgetForm();
       if (this.open) location.hash = jobAddress(job.name);
     } catch (error) {
       if (!this.open) return;
