@@ -22,38 +22,7 @@ until_true()
         sleep 0.02
     done
 }
-begun() { [ -s "$tmp/view" ] || ! kill -0 $view; }
-
-# start FILE [OPTION...]: sets $url and $token.
-start()
-{
-    : >"$tmp/view"
-    $POLLUX view "$@" >"$tmp/view" 2>"$tmp/view.err" &
-    view=$!
-    until_true begun
-    url=$(sed 's:/#token=.*::' "$tmp/view")
-    token=$(sed 's/.*#token=//' "$tmp/view")
-}
-
-# stop [SIGNAL]: sets $status.
-stop()
-{
-    kill -"${1:-INT}" $view
-    wait $view
-    status=$?
-}
-
-ask() { curl -sS -m 20 -H "Authorization: Bearer $token" "$@"; }
-code() { curl -sS -m 20 -o /dev/null -w '%{http_code}' "$@"; }
-play() { ask "$url/v1/playback" -H 'Content-Type: application/json' -d "$1"; }
-
-# at SECONDS: jump there, and wait until it is shown.
-at()
-{
-    play "{\"at\": $1}" >/dev/null
-    until_true is_at "$1"
-}
-is_at() { [ "$(ask "$url/v1/status" | jq ".now_at // 0")" = "$1" ]; }
+. tests/cli/lib_view.sh
 has_ended() { [ "$(ask "$url/v1/playback" | jq .ended)" = true ]; }
 
 start "$journal" --paused
@@ -122,6 +91,10 @@ check "nothing is left beside it" [ "$(echo "$journal"*)" = "$journal" ]
 
 # ---- Options ------------------------------------------------------------------------------------
 
+start "$journal" --paused
+check "by default it plays the whole in two and a half minutes at most" jq -e --argjson until "$until_at" \
+    '.speed == (first(1, 10, 60, 300, 1000, 3600, 10000, 100000 | select($until / . <= 150)))' <<<"$(ask "$url/v1/playback")"
+stop
 start "$journal" --at end --speed 7.5
 check "start at the end, with a speed" jq -e '.at == .until_at and .speed == 7.5' <<<"$(ask "$url/v1/playback")"
 check "each start has its own token" [ "$token" != "$first" ]
