@@ -30,7 +30,7 @@ enum { VIEW_PORT = 1, VIEW_AT, VIEW_SPEED, VIEW_PAUSED };
 static const struct command_option view_options[] = {
     {"port", "N", VIEW_PORT, "port on 127.0.0.1 (a free one)"},
     {"at", "SECONDS|end", VIEW_AT, "start at this time of the journal (its beginning)"},
-    {"speed", "X", VIEW_SPEED, "recorded seconds per second (the whole in about two minutes)"},
+    {"speed", "X", VIEW_SPEED, "recorded seconds per second (the whole in 2.5 minutes at most)"},
     {"paused", NULL, VIEW_PAUSED, "do not play yet"},
 };
 
@@ -185,7 +185,7 @@ static int open_signals (struct viewer *viewer, struct pollux_error *err)
     return viewer->signals < 0 ? fail (err, -errno, "no signals: %s", strerror (errno)) : 0;
 }
 
-/* Of the speeds that the page offers, the first with which all is played in two and a half minutes. */
+/* Of the speeds that the page offers, the first with which all is played in at most two and a half minutes. */
 static double suitable_speed (const struct playback *playback)
 {
     static const double speeds[] = {1, 10, 60, 300, 1000, 3600, 10000, 100000};
