@@ -10,8 +10,9 @@
 #     quiet_minute_kb          bytes of one open page in a minute in which a round changes nothing
 #     tab_heap_mb              JavaScript memory of the tab after garbage collection
 #     tab_resident_mb          memory of the tab's process
+#     snapshot_kb              the body of /v1/watch up to the first pause, compressed
 #     daemon_base_share        processor time of polluxd, in cores, without pages; all running jobs report every 30 s
-#     daemon_pages_share       what 50 pages add to that; a page is a client that reads /v1/watch, compressed
+#     daemon_pages_share       what 50 clients add to that that read /v1/watch, compressed, and ask for nothing else
 #     page_busy_minute_kb      bytes of one of these pages in a minute
 #
 # BENCH_JOBS (5000), BENCH_NODES (1000), BENCH_PAGES (50), BENCH_SECONDS (60).

@@ -78,6 +78,23 @@ const spent = () => {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 };
 
+let bytes = 0;
+// A client that reads /v1/watch, compressed.
+function watch() {
+  const client = request(`${daemon.url}/v1/watch`, { headers: { authorization: `Bearer ${daemon.adminToken}`, "accept-encoding": "gzip" } }, (answer) => {
+    if (answer.statusCode !== 200) throw new Error(`/v1/watch: ${answer.statusCode}`);
+    answer.on("data", (part) => (bytes += part.length));
+    answer.on("error", () => {});
+  });
+  client.on("error", () => {});
+  client.end();
+  return client;
+}
+const one = watch();
+await pause(3);
+one.destroy();
+print("snapshot_kb", bytes / 1000, "kB");
+
 // All running jobs report every 30 s, one after the other.
 let reporting = true;
 const reporter = (async () => {
@@ -99,16 +116,8 @@ async function measure() {
 
 const base = await measure();
 print("daemon_base_share", base, "cores");
-let bytes = 0;
-const clients = Array.from({ length: pages }, () => request(`${daemon.url}/v1/watch`, { headers: { authorization: `Bearer ${daemon.adminToken}`, "accept-encoding": "gzip" } }, (answer) => {
-  if (answer.statusCode !== 200) throw new Error(`/v1/watch: ${answer.statusCode}`);
-  answer.on("data", (part) => (bytes += part.length));
-  answer.on("error", () => {});
-}));
-for (const client of clients) {
-  client.on("error", () => {});
-  client.end();
-}
+bytes = 0;
+const clients = Array.from({ length: pages }, watch);
 // The snapshots are not part of it.
 await until("all pages have their snapshot", async () => bytes > 0);
 await pause(3);
