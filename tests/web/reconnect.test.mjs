@@ -82,19 +82,23 @@ await tests.test("a daemon that hangs: requests are given up, none is sent meanw
   page.on("request", (request) => isPoll(request) && asked.add(request) && open.add(request));
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => open.delete(request));
   daemon.process.kill("SIGSTOP");
-  // A job that runs is asked for each 30 s; the stream is given up after 30 s of silence.
-  await until("a request hangs, and the stream is lost", async () => {
-    await page.clock.runFor(5000);
-    return asked.size > 0 && /no answer since/.test(await state(page).innerText());
-  });
-  await until("requests are given up", async () => {
-    await page.clock.runFor(5000);
-    return open.size === 0;
-  });
-  const { size } = asked;
-  for (let i = 0; i < 6; i++) await page.clock.runFor(20_000);
-  assert.equal(asked.size, size, "no request is sent without a connection");
-  daemon.process.kill("SIGCONT");
+  let size;
+  try {
+    // A job that runs is asked for each 30 s; the stream is given up after 30 s of silence.
+    await until("a request hangs, and the stream is lost", async () => {
+      await page.clock.runFor(5000);
+      return asked.size > 0 && /no answer since/.test(await state(page).innerText());
+    });
+    await until("requests are given up", async () => {
+      await page.clock.runFor(5000);
+      return open.size === 0;
+    });
+    ({ size } = asked);
+    for (let i = 0; i < 6; i++) await page.clock.runFor(20_000);
+    assert.equal(asked.size, size, "no request is sent without a connection");
+  } finally {
+    daemon.process.kill("SIGCONT");
+  }
   await until("the page goes on", async () => {
     await page.clock.runFor(5000);
     return (await state(page).innerText()) === "live";
