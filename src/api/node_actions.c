@@ -135,6 +135,10 @@ void api_resume (struct api *api, struct http_request *request)
                     "node %s is %s: its group %s decides when it takes replicas again",
                     cluster->nodes[index].name, power_names[power->state],
                     cluster->power.groups[power->group].name);
+    else if (cluster->nodes[index].slots == 0)
+        api_refuse (api, request, 409,
+                    "node %s is gone: it takes replicas again when it is up (pollux nodes up)",
+                    cluster->nodes[index].name);
     else
         set_available (api, request, index, true);
 }

@@ -331,6 +331,7 @@ int power_apply_size (struct cluster *cluster, const struct event *event, struct
     for (int i = 0; i < power->count; i++)
         power->wanted[i] = event->size.nodes[i];
     memcpy (power->reason, event->size.reason, sizeof (power->reason));
+        cluster->nodes[i].available &= node->state != POWER_OFF;
     power->resized_us = event->at_us;
     power->utility_count = 0;
     return 0;

@@ -46,8 +46,6 @@ static const char *node_contradiction (const struct node *node, const struct nod
         return "its times are after the snapshot";
     if (state != POWER_NONE && state != POWER_STOPPING && here != (node->slots > 0))
         return here ? "it is up, but has no slots" : "it is off, but has slots";
-    if (state != POWER_NONE && state != POWER_UP && node->available)
-        return "it takes replicas, but is not up";
     if (state != POWER_STOPPING ? power->came != here : !power->came && node->slots > 0)
         return "whether it has come contradicts its state";
     if ((state == POWER_NONE || state == POWER_UP) && power->deadline_us > 0)
@@ -77,6 +75,8 @@ int cluster_restore_node (struct cluster *cluster, const struct node *node,
     cluster->node_power[index].group = group;
     if (group >= 0)
         cluster->nodes[index].revocations_per_s =
+    /* A node without slots that joined a group could stay available in earlier versions. */
+    cluster->nodes[index].available &= power->state == POWER_NONE || power->state == POWER_UP;
             node_group_revocations (&cluster->power.groups[group]);
     return 0;
 }

@@ -319,7 +319,12 @@ static void nodes_join_a_group (void **state)
     group.revocable = true;
     group.revocations_per_day = 8.64;
     assert_int_equal (0, power_node (&cluster, S, "spot-0", 4));
-    assert_int_equal (0, power_node (&cluster, S, "spot-1", 0));
+    /* It is gone, and somebody has resumed it. */
+    struct event gone = {.at_us = S,
+                         .type = EVENT_NODE,
+                         .job = -1,
+                         .node = {.name = "spot-1", .slots = 0, .available = true}};
+    assert_int_equal (0, cluster_apply (&cluster, &gone, NULL));
     assert_int_equal (0, power_node (&cluster, S, "spot-4", 4));
     assert_int_equal (0, power_groups (&cluster, 2 * S, &group, 1));
     assert_int_equal (power_state_of (&cluster, "spot-0"), POWER_UP);
@@ -364,6 +369,7 @@ static void names_of_nodes (void **state)
         {"a", "x1[0-9]", "x10", 10, 0},
         {"a", "x[0-999999]", "x1000000", 9, -1},
         {"spot", "", "spot-0", 0, -1},
+    assert_false (cluster.nodes[1].available);
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct node_group group = power_group (cases[i].name, cases[i].most, 1);
