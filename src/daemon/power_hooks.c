@@ -31,6 +31,7 @@ struct hook_node {
     enum power_state state;
     int64_t since_us;
     bool running, done;
+    enum kind kind; /* of the command, if it is running */
     bool
         returned; /* shrink has succeeded for an earlier state, and the node has come up meanwhile */
     int failures;
@@ -203,10 +204,11 @@ static bool is_about (const struct hook_node *node, const struct node_power *pow
     return node->state == power->state && node->since_us == power->since_us;
 }
 
-/* A failed node says that it is up after it was returned: the report came late. */
+/* A failed node says that it is up although it was returned, or is being returned: the report came late. */
 static bool is_late (const struct hook_node *node, const struct node_power *power)
 {
-    return node->state == POWER_FAILED && node->done && power->state == POWER_UP;
+    bool returned = node->done || (node->running && node->kind == SHRINK);
+    return node->state == POWER_FAILED && returned && power->state == POWER_UP;
 }
 
 /* Add nodes that the cluster has got; forget what was about an earlier state.  False: no memory. */
@@ -227,6 +229,7 @@ static bool follow (struct power_hooks *hooks, const struct cluster *cluster)
             hooks->nodes[i] = (struct hook_node){.state = power->state,
                                                  .since_us = power->since_us,
                                                  .running = before->running,
+                                                 .kind = before->kind,
                                                  .returned = is_late (before, power)};
     }
     return true;
@@ -502,6 +505,7 @@ static void begin_call (struct call *call, const struct cluster *cluster, int64_
         return;
     for (int i = 0; i < call->count; i++) {
         hooks->nodes[call->nodes[i]].running = true;
+        hooks->nodes[call->nodes[i]].kind = call->kind;
         call->since_us[i] = hooks->nodes[call->nodes[i]].since_us;
     }
     int rc = start_call (call, cluster, &err);

@@ -237,6 +237,9 @@ static void test_came_up (void **state)
     up.node = (struct node){.name = "g-0", .slots = 1, .available = true};
     assert_int_equal (cluster_apply (&f->cluster, &up, NULL), 0);
     assert_int_equal (f->cluster.node_power[0].state, POWER_UP);
+    struct event next; /* before the commit of the report, while the command runs */
+    assert_int_equal (power_hooks_next (f->hooks, &f->cluster, f->now_us, &next), 1);
+    assert_int_equal (next.power.state, POWER_STOPPING);
     assert_int_equal (run (f, has_returned), 2); /* stopping, off */
     fixture_free (f);
 }
