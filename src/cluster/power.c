@@ -172,6 +172,17 @@ bool power_in_flight (const struct cluster *cluster)
 {
     return node_power_in_flight (&cluster->power, cluster->node_power, cluster->node_count,
                                  cluster->now_us);
+int power_failures (const struct cluster *cluster, int group)
+{
+    int most = 0;
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node_power *power = &cluster->node_power[i];
+        if (power->group == group && power->failures > most)
+            most = power->failures;
+    }
+    return most;
+}
+
 }
 
 /* A node has come that nobody ordered: it is wanted now, up to the group's maximum.  If the group is to have fewer nodes, it
@@ -199,8 +210,18 @@ void power_take_node (struct cluster *cluster, int index, int64_t at_us)
         power->came = true; /* also if its order was cancelled: somebody has to pay for it */
     if (node->slots > 0 && (absent || power->state == POWER_STARTING)) {
         set_state (power, POWER_UP, at_us, 0);
-        power->failures = 0;
+        forget_failures (cluster, power->group);
         cluster->power.boots++;
+/* A node of the group has come: the next failure is the first one again.  A failed node keeps one. */
+static void forget_failures (struct cluster *cluster, int group)
+{
+    for (int i = 0; i < cluster->node_count; i++) {
+        struct node_power *power = &cluster->node_power[i];
+        if (power->group == group)
+            power->failures = power->state == POWER_FAILED;
+    }
+}
+
         if (absent)
             adopt (cluster, power->group);
     } else if (node->slots == 0 && (power->state == POWER_UP || power->state == POWER_DRAINING)) {
@@ -400,7 +421,7 @@ int power_apply_change (struct cluster *cluster, const struct event *event,
     } else if (state == POWER_FAILED) {
         /* It is ordered again, here or elsewhere, when the next SIZE says so; with a fixed size when the group is not blocked. */
         int *wanted = &cluster->power.wanted[power->group];
-        power->failures++;
+        power->failures = power_failures (cluster, power->group) + 1;
         *wanted -= cluster->power.goal.kind != GOAL_FIXED &&
                    *wanted > cluster->power.groups[power->group].min_nodes;
     }

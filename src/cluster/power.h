@@ -38,8 +38,8 @@ struct node_power {
     int64_t deadline_us; /* of the state; 0: none */
     int64_t billed_us;   /* it is in the ledger up to then; before it comes: when it was ordered */
     bool came;           /* it has come since its order: it is billed until it is off */
-    int failures;        /* orders in succession that have failed */
-    int account;         /* hint of ledger_add */
+    int failures; /* orders of its group that had failed in succession when its own failed; 0: it did not */
+    int account; /* hint of ledger_add */
 };
 
 /* Rounds over which a band looks at the mean utility. */
@@ -102,6 +102,9 @@ bool power_blocked (const struct cluster *cluster, int group, int64_t now_us);
 /* True if the budget, if there is one, pays a node more of the group beside all that are paid or ordered, also those that are
  * leaving; or if the minimum of the group needs it. */
 bool power_payable (const struct cluster *cluster, int group);
+/* Orders of the group that have failed in succession, since a node of it came. */
+int power_failures (const struct cluster *cluster, int group);
+
 
 /* The size of the cluster does not wait for a drain or a return that takes longer than ten minutes. */
 #define POWER_RETURN_US ((int64_t)600 * 1000000)

@@ -46,7 +46,8 @@ static int next_of_node (const struct cluster *cluster, const int64_t *loads, in
     const char *name = cluster->nodes[node].name;
     bool late = power->deadline_us > 0 && power->deadline_us <= now_us;
     if (power->state == POWER_STARTING && late)
-        *ret = power_event (name, POWER_FAILED, now_us, retry_us (power->failures, now_us),
+        *ret = power_event (name, POWER_FAILED, now_us,
+                            retry_us (power_failures (cluster, power->group), now_us),
                             "it did not come up in time");
     else if (power->state == POWER_DRAINING && (late || loads[node] == 0))
         *ret = power_event (name, POWER_STOPPING, now_us, 0, "");

@@ -150,6 +150,33 @@ static void failures_wait_longer_each_time (void **state)
     cluster_clear (&cluster);
 }
 
+/* The provider delivers nothing, and failed nodes cannot be returned: each failure counts, whatever the name.  After a node has
+ * come the next one is the first again. */
+static void failures_of_several_names (void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a-0", "a-1", "a-2"};
+    struct cluster cluster = {0};
+    struct node_group group = power_group ("a", 4, 1);
+    int64_t now_us = S;
+    group.min_nodes = group.nodes = 1;
+    assert_int_equal (0, power_groups (&cluster, now_us, &group, 1));
+    for (int i = 0; i < 3; i++) {
+        expect (&cluster, now_us, names[i], POWER_STARTING, now_us + 840 * S);
+        now_us += 840 * S;
+        expect (&cluster, now_us, names[i], POWER_FAILED, now_us + (60 << i) * S);
+        now_us += (60 << i) * S;
+    }
+    expect (&cluster, now_us, "a-3", POWER_STARTING, now_us + 840 * S);
+    assert_int_equal (0, power_node (&cluster, now_us, "a-3", 4));
+    assert_int_equal (0, power_post (&cluster, now_us, "a-0", POWER_OFF, 0));
+    assert_int_equal (0, power_size (&cluster, now_us, 2));
+    expect (&cluster, now_us, "a-0", POWER_STARTING, now_us + 840 * S);
+    now_us += 840 * S;
+    expect (&cluster, now_us, "a-0", POWER_FAILED, now_us + 120 * S);
+    cluster_clear (&cluster);
+}
+
 static void notices_end_at_their_deadline (void **state)
 {
     (void)state;
@@ -257,8 +284,22 @@ struct world {
     struct node_group groups[GROUPS];
     bool ordered[GROUPS * MOST]; /* it exists, or will */
     int64_t now_us;
-    bool end; /* nothing is to be left */
+    bool end;   /* nothing is to be left */
+    int budget; /* per hour; 0: none */
+    int dear;   /* orders that nearly use it up */
 };
+
+/* Declare the groups, with the budget. */
+static void declare (struct world *world)
+{
+    struct event event = {.at_us = world->now_us,
+                          .type = EVENT_GROUPS,
+                          .job = -1,
+                          .groups = {world->groups, GROUPS, {.kind = GOAL_FIXED}}};
+    if (world->budget > 0)
+        event.groups.goal = (struct goal){.kind = GOAL_BUDGET, .limit = world->budget};
+    assert_int_equal (0, cluster_apply (&world->cluster, &event, NULL));
+}
 
 static int number_of (const struct world *world, const char *name)
 {
@@ -269,6 +310,20 @@ static int number_of (const struct world *world, const char *name)
 static bool chance (struct world *world, int of)
 {
     return rng_below (&world->rng, (uint64_t)of) == 0;
+}
+
+/* What is paid or ordered, per hour. */
+static double price_of (const struct world *world)
+{
+    double price = 0;
+    for (int i = 0; i < world->cluster.node_count; i++) {
+        const struct node_power *power = &world->cluster.node_power[i];
+        bool stops = power->state == POWER_STOPPING && power->came;
+        if (stops || power->state == POWER_STARTING || power->state == POWER_UP ||
+            power->state == POWER_DRAINING)
+            price += world->groups[power->group].price_per_node_hour;
+    }
+    return price;
 }
 
 static void assert_least_used (const struct world *world, int victim)
@@ -304,6 +359,11 @@ static void check_event (struct world *world, const struct event *event)
         assert_true (power_ordered (cluster, group) < cluster->power.wanted[group]);
         assert_true (cluster->power.wanted[group] <= node_group_most (&world->groups[group]));
         assert_true (event->power.deadline_us > world->now_us);
+        if (power_ordered (cluster, group) >= world->groups[group].min_nodes)
+            assert_true (world->budget == 0 ||
+                         price_of (world) + world->groups[group].price_per_node_hour <=
+                             world->budget);
+        world->dear += world->budget > 0 && price_of (world) + 2 > world->budget - 2;
         world->ordered[number] = true;
         break;
     case POWER_FAILED:
@@ -412,16 +472,19 @@ static bool all_off (const struct cluster *cluster)
     return true;
 }
 
+/* With a budget, every other time, no order exceeds it. */
 static void nothing_is_ordered_twice_or_forgotten (void **state)
 {
     (void)state;
     int64_t boots = 0;
+    int dear = 0;
     for (int i = 0; i < soak_count (20000); i++) {
         struct world world = {.rng = rng_seed ((uint64_t)i), .now_us = S};
+        world.budget = i % 2 ? 1 + (int)rng_below (&world.rng, 10) : 0;
         world.groups[0] = power_group ("a", MOST, 1);
         world.groups[1] = power_group ("b", MOST - 1, 2);
         world.groups[0].min_nodes = world.groups[0].nodes = 1;
-        assert_int_equal (0, power_groups (&world.cluster, S, world.groups, GROUPS));
+        declare (&world);
         for (int step = 0; step < 60; step++) {
             happen (&world);
             if (!chance (&world, 3)) /* not after each event: the daemon may be down */
@@ -429,10 +492,11 @@ static void nothing_is_ordered_twice_or_forgotten (void **state)
             assert_counted (&world);
         }
         boots += world.cluster.power.boots;
+        dear += world.dear;
         /* The groups are not configured any more: everything ends, and is returned. */
         world.end = world.groups[0].retired = world.groups[1].retired = true;
         world.groups[0].min_nodes = world.groups[0].nodes = 0;
-        assert_int_equal (0, power_groups (&world.cluster, world.now_us, world.groups, GROUPS));
+        declare (&world);
         for (int step = 0; !all_off (&world.cluster); step++) {
             assert_true (step < 10000);
             settle (&world);
@@ -445,7 +509,7 @@ static void nothing_is_ordered_twice_or_forgotten (void **state)
         assert_true (all_off (&world.cluster));
         cluster_clear (&world.cluster);
     }
-    assert_true (boots > 0);
+    assert_true (boots > 0 && dear > 0);
 }
 
 /* 1000 nodes, 5000 jobs, 100 nodes to drain: the test would not end soon if each victim cost nodes x jobs. */
@@ -480,6 +544,7 @@ int main (void)
         cmocka_unit_test (held_groups),
         cmocka_unit_test (surplus_names_are_not_ordered),
         cmocka_unit_test (failures_wait_longer_each_time),
+        cmocka_unit_test (failures_of_several_names),
         cmocka_unit_test (notices_end_at_their_deadline),
         cmocka_unit_test (notices_keep_the_budget),
         cmocka_unit_test (long_drains),
