@@ -21,7 +21,7 @@
 struct loaded {
     int node;
     int64_t load;
-    bool pinned;
+    int pinned; /* replicas of jobs that may not be moved */
 };
 
 static int by_load (const void *a, const void *b)
@@ -45,7 +45,8 @@ static struct loaded *list_loads (struct what_if *what_if, const struct view *vi
         loaded[i] = (struct loaded){.node = i, .load = loads[i]};
     for (int j = 0; j < view->job_count; j++)
         for (int k = 0; job_pinned (view->jobs[j]) && k < view->jobs[j]->placement.count; k++)
-            loaded[view->jobs[j]->placement.shares[k].node].pinned = true;
+            loaded[view->jobs[j]->placement.shares[k].node].pinned +=
+                view->jobs[j]->placement.shares[k].replicas;
     return loaded;
 }
 
@@ -62,13 +63,27 @@ static int list_up (struct what_if *what_if, const struct view *view, const stru
     list->count = list->up > most ? list->up : most;
     list->nodes = arena_take (&what_if->arena, (size_t)list->count + 1, sizeof (list->nodes[0]));
     list->usable = arena_take (&what_if->arena, (size_t)list->count + 1, sizeof (list->usable[0]));
-    if (!list->nodes || !list->usable)
+    list->held = arena_take (&what_if->arena, (size_t)list->count + 1, sizeof (list->held[0]));
+    if (!list->nodes || !list->usable || !list->held)
         return -ENOMEM;
     for (int i = 0; i < list->up; i++) {
         list->nodes[i] = scratch[i].node;
-        list->pinned += scratch[i].pinned;
+        list->pinned += scratch[i].pinned > 0;
     }
     return 0;
+}
+
+/* Sum up what the first nodes of a group have for jobs. */
+static void sum_slots (struct group_nodes *list, const struct view *view,
+                       const struct loaded *loads)
+{
+    list->usable[0] = list->held[0] = 0;
+    for (int i = 0; i < list->count; i++) {
+        bool usable = i >= list->up || view->nodes[list->nodes[i]].available;
+        list->usable[i + 1] = list->usable[i] + usable;
+        list->held[i + 1] =
+            list->held[i] + (usable && i < list->up ? loads[list->nodes[i]].pinned : 0);
+    }
 }
 
 static struct node fresh_node (const struct node_group *group)
@@ -80,15 +95,14 @@ static struct node fresh_node (const struct node_group *group)
 }
 
 /* Copy the nodes of the view, and add those that could be ordered, without slots. */
-static int list_nodes (struct what_if *what_if, const struct view *view)
+static int list_nodes (struct what_if *what_if, const struct view *view, const struct loaded *loads)
 {
     const struct power *power = view->power;
     size_t room = (size_t)view->node_count + 1;
     for (int g = 0; g < power->count; g++)
         room += (size_t)power->groups[g].max_nodes;
     struct node *nodes = arena_take (&what_if->arena, room, sizeof (nodes[0]));
-    struct loaded *loads = list_loads (what_if, view),
-                  *scratch = arena_take (&what_if->arena, room, sizeof (scratch[0]));
+    struct loaded *scratch = arena_take (&what_if->arena, room, sizeof (scratch[0]));
     if (!nodes || !loads || !scratch)
         return -ENOMEM;
     if (view->node_count > 0)
@@ -102,10 +116,7 @@ static int list_nodes (struct what_if *what_if, const struct view *view)
             nodes[count] = fresh_node (&power->groups[g]);
             list->nodes[i] = count++;
         }
-        list->usable[0] = 0;
-        for (int i = 0; i < list->count; i++)
-            list->usable[i + 1] =
-                list->usable[i] + (i >= list->up || view->nodes[list->nodes[i]].available);
+        sum_slots (list, view, loads);
     }
     what_if->nodes = nodes;
     what_if->view.nodes = nodes;
@@ -132,6 +143,25 @@ static void set_nodes (struct what_if *what_if, const int numbers[NODE_GROUPS_LI
 
 /* ---- Jobs --------------------------------------------------------------------------------- */
 
+/* The slots of each pool on nodes of no group. */
+static int list_loose (struct what_if *what_if, const struct view *view, const struct loaded *loads)
+{
+    size_t pools = (size_t)what_if->pools.count;
+    what_if->loose = arena_take (&what_if->arena, pools, sizeof (what_if->loose[0]));
+    what_if->loose_held = arena_take (&what_if->arena, pools, sizeof (what_if->loose_held[0]));
+    if (!what_if->loose || !what_if->loose_held)
+        return -ENOMEM;
+    memset (what_if->loose, 0, pools * sizeof (what_if->loose[0]));
+    memset (what_if->loose_held, 0, pools * sizeof (what_if->loose_held[0]));
+    for (int i = 0; i < view->node_count; i++)
+        if (view->node_power[i].group < 0 && view->nodes[i].available) {
+            int pool = what_if->pools.of_node[i];
+            what_if->loose[pool] += view->nodes[i].slots;
+            what_if->loose_held[pool] += loads[i].pinned;
+        }
+    return 0;
+}
+
 static int list_models (struct what_if *what_if)
 {
     const struct view *view = &what_if->view;
@@ -144,13 +174,8 @@ static int list_models (struct what_if *what_if)
     what_if->models = arena_take (&what_if->arena, jobs * pools + 1, sizeof (what_if->models[0]));
     what_if->one = arena_take (&what_if->arena, jobs * pools + 1, sizeof (what_if->one[0]));
     what_if->best_one = arena_take (&what_if->arena, jobs + 1, sizeof (what_if->best_one[0]));
-    what_if->loose = arena_take (&what_if->arena, pools, sizeof (what_if->loose[0]));
-    if (!what_if->models || !what_if->one || !what_if->best_one || !what_if->loose)
+    if (!what_if->models || !what_if->one || !what_if->best_one)
         return -ENOMEM;
-    memset (what_if->loose, 0, pools * sizeof (what_if->loose[0]));
-    for (int i = 0; i < what_if->informed.view.node_count; i++)
-        if (what_if->informed.view.node_power[i].group < 0 && view->nodes[i].available)
-            what_if->loose[what_if->pools.of_node[i]] += view->nodes[i].slots;
     for (size_t j = 0; j < jobs; j++) {
         double best = 0;
         for (size_t p = 0; p < pools; p++) {
@@ -172,9 +197,12 @@ int what_if_new (const struct policy *policy, const struct view *view, const str
     if (informed_view_new (view, &what_if.informed) < 0)
         return fail (err, -ENOMEM, "no memory to decide the size for %d jobs", view->job_count);
     what_if.view = what_if.informed.view;
-    int rc = list_nodes (&what_if, view);
+    const struct loaded *loads = list_loads (&what_if, view);
+    int rc = list_nodes (&what_if, view, loads);
     if (rc == 0)
         rc = list_models (&what_if);
+    if (rc == 0)
+        rc = list_loose (&what_if, view, loads);
     if (rc == 0)
         *ret = what_if;
     else
@@ -282,18 +310,21 @@ int what_if_ask (struct what_if *what_if, const int nodes[NODE_GROUPS_LIMIT], st
     return rc;
 }
 
-/* Slots of a type on which one job can run.  Policies that count revocations keep jobs on nodes that are taken back at the
- * same rate (cluster/pools.h). */
+/* Slots of a type on which one job can run; on which it can run beside jobs that may not be moved.  Policies that count revocations
+ * keep jobs on nodes that are taken back at the same rate (cluster/pools.h). */
 static int slots_alike (const struct what_if *what_if, int pool, double revocations_per_day,
-                        const int nodes[NODE_GROUPS_LIMIT])
+                        bool beside, const int nodes[NODE_GROUPS_LIMIT])
 {
     const struct power *power = what_if->power;
     bool apart = what_if->policy->revocations;
-    int slots = apart && revocations_per_day > 0 ? 0 : what_if->loose[pool];
+    int slots = 0;
+    if (!apart || !(revocations_per_day > 0))
+        slots = what_if->loose[pool] - (beside ? what_if->loose_held[pool] : 0);
     for (int g = 0; g < power->count; g++)
         if (strcmp (power->groups[g].type, what_if->pools.list[pool].type) == 0 &&
             (!apart || power->groups[g].revocations_per_day == revocations_per_day))
-            slots += what_if->groups[g].usable[nodes[g]] * power->groups[g].slots_per_node;
+            slots += what_if->groups[g].usable[nodes[g]] * power->groups[g].slots_per_node -
+                     (beside ? what_if->groups[g].held[nodes[g]] : 0);
     return slots;
 }
 
@@ -307,7 +338,7 @@ static int most_slots (const struct what_if *what_if, const struct job *job,
         for (int g = -1; g < power->count && job_allows_type (job, what_if->pools.list[p].type);
              g++) {
             double rate = g < 0 ? 0 : power->groups[g].revocations_per_day;
-            int slots = slots_alike (what_if, p, rate, nodes);
+            int slots = slots_alike (what_if, p, rate, job->placement.count == 0, nodes);
             most = slots > most ? slots : most;
         }
     return most;

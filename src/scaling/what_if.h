@@ -23,6 +23,7 @@ struct group_nodes {
     int pinned; /* of these, with jobs that may not be moved: they cannot be emptied */
     int *
         usable; /* by number of nodes: how many of the first ones take replicas, because nobody has drained them */
+    int *held; /* by number of nodes: slots of these that jobs hold that may not be moved */
 };
 
 /* Everything that questions about one view share.  what_if_clear frees it. */
@@ -39,6 +40,7 @@ struct what_if {
     double *one;              /* by job and pool: goodput of one replica with its best batch */
     double *best_one;         /* by job: the best of these */
     int *loose;               /* by pool: slots of nodes of no group */
+    int *loose_held;          /* of these, slots that jobs hold that may not be moved */
     struct plan plan;         /* of the last question */
     struct arena arena;
     int asked; /* questions so far */
@@ -71,7 +73,8 @@ int what_if_ask (struct what_if *what_if, const int nodes[NODE_GROUPS_LIMIT], st
 /* The price per hour of numbers of nodes. */
 double what_if_price (const struct what_if *what_if, const int nodes[NODE_GROUPS_LIMIT]);
 
-/* Jobs that could not run on these numbers of nodes even if no other job were there. */
+/* Jobs that could not run on these numbers of nodes even if no other job were there, for jobs that wait: no other job that may be
+ * moved. */
 int what_if_misfits (const struct what_if *what_if, const int nodes[NODE_GROUPS_LIMIT]);
 
 #endif

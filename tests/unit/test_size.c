@@ -83,9 +83,13 @@ static void misfits_force_growth (void **state)
         const char *goal;
         int up, min_replicas, nodes; /* at least */
     } rows[] = {
-        {"band:0.01,0.99", 1, 8, 2},  {"cost:100", 1, 12, 3}, {"band:0.35,0.65", 0, 1, 1},
-        {"budget:3", 1, 12, 3},       {"budget:2", 1, 12, 0}, {"cost:1", 0, 16, 4},
-        {"band:0.01,0.99", 1, 64, 0},
+        {"band:0.01,0.99", 1, 8, 2, 0},  {"cost:100", 1, 12, 3, 0},
+        {"band:0.35,0.65", 0, 1, 1, 0},  {"budget:3", 1, 12, 3, 0},
+        {"budget:2", 1, 12, 0, 0},       {"cost:1", 0, 16, 4, 0},
+        {"band:0.01,0.99", 1, 64, 0, 0}, {"band:0.01,0.99", 2, 8, 3, 1},
+        {"band:0.01,0.99", 2, 7, 0, 1},  {"cost:100", 3, 12, 4, 4},
+        {"band:0.01,0.99", 2, 29, 8, 3}, {"band:0.01,0.99", 2, 30, 0, 3},
+        {"budget:2", 2, 8, 0, 2},
     };
     for (size_t i = 0; i < COUNT (rows); i++) {
         struct size_scene scene;
@@ -140,6 +144,7 @@ static void rates_that_a_policy_mixes (void **state)
         assert_int_equal (size_scene_decide (&scene).resize, i == 0);
         size_scene_clear (&scene);
     }
+        int pinned;                  /* replicas of a job that may not be moved */
 }
 
 /* One job of at most four replicas: one node brings as much as eight. */
@@ -154,6 +159,12 @@ static void budget_takes_the_cheapest (void **state)
     assert_true (size.resize);
     assert_int_equal (1, size.nodes[0]);
     assert_non_null (strstr (
+        if (rows[i].pinned > 0) {
+            struct job *job = size_scene_add_job (&scene);
+            job->spec.preemptible = false;
+            job->spec.max_replicas = job->spec.fixed_replicas = rows[i].pinned;
+            size_scene_run_job (&scene, 1, 1, rows[i].pinned);
+        }
         size.reason, "8 -> 1 nodes: the last 7 bring 0 % of the goodput for 88 % of the cost"));
     size_scene_clear (&scene);
 }
@@ -220,6 +231,29 @@ static void nodes_that_stay (void **state)
 static void fixed_sizes_are_restored (void **state)
 {
     (void)state;
+/* A job that runs and may be moved, and one on nodes of no group, take nothing away that forces growth. */
+static void misfits_beside_other_jobs (void **state)
+{
+    (void)state;
+    for (int pinned = 0; pinned < 2; pinned++)
+        for (int loose = 0; loose < 2; loose++) {
+            struct size_scene scene;
+            size_scene_init (&scene, "band:0.001,1");
+            size_scene_add_group (&scene, "gpu", 0, 8, loose ? 0 : 2, 1);
+            if (loose) {
+                scene.nodes[0] = (struct node){.name = "x", .slots = 8, .available = true};
+                scene.states[0] = (struct node_power){.group = -1, .came = true};
+                scene.view.node_count = 1;
+            }
+            size_scene_add_job (&scene)->spec.preemptible = !pinned;
+            size_scene_run_job (&scene, 0, 0, 2);
+            size_scene_add_job (&scene)->spec.min_replicas = 8;
+            scene.power.resized_us = (int64_t)((scene.view.now_s - 1) * 1e6);
+            assert_true (size_scene_decide (&scene).resize == pinned);
+            size_scene_clear (&scene);
+        }
+}
+
     struct size_scene scene;
     size_scene_init (&scene, "fixed");
     size_scene_add_group (&scene, "gpu", 1, 8, 3, 1)->nodes = 4;
@@ -362,3 +396,4 @@ int main (void)
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
+        cmocka_unit_test (misfits_beside_other_jobs),
