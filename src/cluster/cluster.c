@@ -382,11 +382,15 @@ static int apply_round (struct cluster *cluster, const struct event *event,
     if (rc < 0)
         return rc;
     cluster->round_us = event->at_us;
-    cluster->active.count = 0;
+    cluster->active.count = cluster->paused = 0;
     for (int i = 0; i < cluster->live.count; i++) {
         struct job *job = cluster->live.jobs[i];
         age (job, event);
-        if (job->phase != JOB_CANCELLING && job->retry_us <= event->at_us)
+        if (job->phase == JOB_CANCELLING)
+            continue;
+        if (job->retry_us > event->at_us)
+            cluster->paused++;
+        else
             list_add (&cluster->active, job, cluster->live.indices[i]);
     }
     return 0;
@@ -498,6 +502,7 @@ struct view cluster_view (const struct cluster *cluster, const struct round *rou
         .node_power = cluster->node_power,
         .jobs = (const struct job *const *)cluster->active.jobs,
         .job_count = cluster->active.count,
+        .paused = cluster->paused,
         .now_s = (double)cluster->now_us * US,
         .interval_s = round->interval_s,
         .restart_delay_s = round->restart_delay_s,

@@ -26,6 +26,7 @@ struct cluster {
     struct job_list live;   /* jobs that have not ended */
     struct job_list active; /* jobs of the last round: live then, not cancelled, not in back-off
                              * after a failure */
+    int paused;             /* jobs that were in back-off then */
     struct name_table node_names, job_names;
     struct experience experience;
     int64_t now_us;   /* of the last event */

@@ -105,13 +105,22 @@ bool node_power_blocked (const struct node_power *nodes, int count, int group, i
     return false;
 }
 
-/* True if the state of one node shows that a change is not complete. */
-static bool is_changing (const struct node_power *node, int64_t now_us)
+/* True if a node that starts was ordered because its group has to grow, not in the place of another one. */
+static bool is_growth (const struct power *power, const struct node_power *node)
 {
-    return node->state == POWER_STARTING ||
-           ((node->state == POWER_STOPPING ||
-             (node->state == POWER_DRAINING && !is_leaving (node))) &&
-            now_us - node->since_us < POWER_RETURN_US);
+    int64_t complete_us = power->complete_us[node->group];
+    return node->since_us >= power->resized_us &&
+           (complete_us == 0 || node->since_us <= complete_us);
+}
+
+/* True if the state of one node shows that a change is not complete. */
+static bool is_changing (const struct power *power, const struct node_power *node, int64_t now_us)
+{
+    if (node->state == POWER_STARTING)
+        return is_growth (power, node);
+    return (node->state == POWER_STOPPING ||
+            (node->state == POWER_DRAINING && !is_leaving (node))) &&
+           now_us - node->since_us < POWER_RETURN_US;
 }
 
 /* True if a node of the group is off or has never been there: it can be ordered. */
@@ -141,7 +150,7 @@ bool node_power_in_flight (const struct power *power, const struct node_power *n
                            int64_t now_us)
 {
     for (int i = 0; i < count; i++)
-        if (is_changing (&nodes[i], now_us))
+        if (is_changing (power, &nodes[i], now_us))
             return true;
     for (int i = 0; i < power->count; i++) {
         int ordered = node_power_ordered (nodes, count, i);
@@ -163,15 +172,6 @@ bool power_blocked (const struct cluster *cluster, int group, int64_t now_us)
     return node_power_blocked (cluster->node_power, cluster->node_count, group, now_us);
 }
 
-bool power_payable (const struct cluster *cluster, int group)
-{
-    return is_payable (&cluster->power, cluster->node_power, cluster->node_count, group);
-}
-
-bool power_in_flight (const struct cluster *cluster)
-{
-    return node_power_in_flight (&cluster->power, cluster->node_power, cluster->node_count,
-                                 cluster->now_us);
 int power_failures (const struct cluster *cluster, int group)
 {
     int most = 0;
@@ -183,6 +183,23 @@ int power_failures (const struct cluster *cluster, int group)
     return most;
 }
 
+bool power_payable (const struct cluster *cluster, int group)
+{
+    return is_payable (&cluster->power, cluster->node_power, cluster->node_count, group);
+}
+
+bool power_in_flight (const struct cluster *cluster)
+{
+    return node_power_in_flight (&cluster->power, cluster->node_power, cluster->node_count,
+                                 cluster->now_us);
+}
+
+/* A group has got a node, or another wanted number. */
+static void note_complete (struct cluster *cluster, int group, int64_t at_us)
+{
+    struct power *power = &cluster->power;
+    if (power->complete_us[group] == 0 && power_ordered (cluster, group) >= power->wanted[group])
+        power->complete_us[group] = at_us;
 }
 
 /* A node has come that nobody ordered: it is wanted now, up to the group's maximum.  If the group is to have fewer nodes, it
@@ -193,6 +210,16 @@ static void adopt (struct cluster *cluster, int group)
     if (power_ordered (cluster, group) > *wanted &&
         *wanted < node_group_most (&cluster->power.groups[group]))
         ++*wanted;
+}
+
+/* A node of the group has come: the next failure is the first one again.  A failed node keeps one. */
+static void forget_failures (struct cluster *cluster, int group)
+{
+    for (int i = 0; i < cluster->node_count; i++) {
+        struct node_power *power = &cluster->node_power[i];
+        if (power->group == group)
+            power->failures = power->state == POWER_FAILED;
+    }
 }
 
 void power_take_node (struct cluster *cluster, int index, int64_t at_us)
@@ -212,18 +239,9 @@ void power_take_node (struct cluster *cluster, int index, int64_t at_us)
         set_state (power, POWER_UP, at_us, 0);
         forget_failures (cluster, power->group);
         cluster->power.boots++;
-/* A node of the group has come: the next failure is the first one again.  A failed node keeps one. */
-static void forget_failures (struct cluster *cluster, int group)
-{
-    for (int i = 0; i < cluster->node_count; i++) {
-        struct node_power *power = &cluster->node_power[i];
-        if (power->group == group)
-            power->failures = power->state == POWER_FAILED;
-    }
-}
-
         if (absent)
             adopt (cluster, power->group);
+        note_complete (cluster, power->group, at_us);
     } else if (node->slots == 0 && (power->state == POWER_UP || power->state == POWER_DRAINING)) {
         set_state (power, POWER_STOPPING, at_us, 0);
     }
@@ -278,6 +296,7 @@ int power_apply_groups (struct cluster *cluster, const struct event *event,
     if (rc < 0)
         return rc;
     int wanted[NODE_GROUPS_LIMIT] = {0};
+    int64_t complete_us[NODE_GROUPS_LIMIT] = {0};
     for (int i = 0; i < event->groups.count; i++) {
         const struct node_group *group = &event->groups.list[i];
         int known = node_groups_find (power->groups, power->count, group->name);
@@ -285,10 +304,13 @@ int power_apply_groups (struct cluster *cluster, const struct event *event,
         bool keep = known >= 0 && event->groups.goal.kind != GOAL_FIXED;
         wanted[i] = clamp (keep ? power->wanted[known] : group->nodes, group->min_nodes,
                            node_group_most (group));
+        if (known >= 0 && wanted[i] <= power->wanted[known])
+            complete_us[i] = power->complete_us[known];
     }
     for (int i = 0; i < event->groups.count; i++)
         power->groups[i] = event->groups.list[i];
     memcpy (power->wanted, wanted, sizeof (wanted));
+    memcpy (power->complete_us, complete_us, sizeof (complete_us));
     power->count = event->groups.count;
     power->goal = event->groups.goal;
     power->utility_count = 0;
@@ -309,13 +331,16 @@ int power_apply_groups (struct cluster *cluster, const struct event *event,
                    : node->came    ? POWER_UP
                                    : POWER_OFF,
                    event->at_us, 0);
+        cluster->nodes[i].available &= node->state != POWER_OFF;
         if (node->came)
             joined[node->group]++;
     }
     /* When all nodes have their new groups, which adopt counts. */
-    for (int i = 0; i < power->count; i++)
+    for (int i = 0; i < power->count; i++) {
         for (; joined[i] > 0; joined[i]--)
             adopt (cluster, i);
+        note_complete (cluster, i, event->at_us);
+    }
     return 0;
 }
 
@@ -349,10 +374,13 @@ int power_apply_size (struct cluster *cluster, const struct event *event, struct
     }
     if (!event->size.resize)
         return 0;
-    for (int i = 0; i < power->count; i++)
+    for (int i = 0; i < power->count; i++) {
+        if (event->size.nodes[i] > power->wanted[i])
+            power->complete_us[i] = 0;
         power->wanted[i] = event->size.nodes[i];
+        note_complete (cluster, i, event->at_us);
+    }
     memcpy (power->reason, event->size.reason, sizeof (power->reason));
-        cluster->nodes[i].available &= node->state != POWER_OFF;
     power->resized_us = event->at_us;
     power->utility_count = 0;
     return 0;
@@ -426,6 +454,8 @@ int power_apply_change (struct cluster *cluster, const struct event *event,
                    *wanted > cluster->power.groups[power->group].min_nodes;
     }
     set_state (power, state, event->at_us, event->power.deadline_us);
+    if (state == POWER_STARTING || state == POWER_FAILED)
+        note_complete (cluster, power->group, event->at_us);
     node->available = false; /* no POWER makes a node take replicas: NODE does */
     if (state == POWER_OFF) {
         node->slots = 0;

@@ -52,7 +52,10 @@ struct power {
     struct goal goal;
     int wanted[NODE_GROUPS_LIMIT]; /* nodes by group, as of the last SIZE */
     int64_t resized_us;            /* when that changed last; 0: never */
-    char reason[DETAIL_SIZE];      /* of that change */
+    /* By group: when so many nodes were first ordered or up since `wanted` grew last; 0: they have not been.  Nodes that are
+     * ordered later replace others. */
+    int64_t complete_us[NODE_GROUPS_LIMIT];
+    char reason[DETAIL_SIZE]; /* of that change */
     /* The utilities of the latest rounds since then, oldest first. */
     double utilities[UTILITY_ROUNDS];
     int utility_count;
@@ -99,19 +102,19 @@ int power_ordered (const struct cluster *cluster, int group);
  * cannot be returned, the group is free again at its deadline: others can be ordered. */
 bool power_blocked (const struct cluster *cluster, int group, int64_t now_us);
 
-/* True if the budget, if there is one, pays a node more of the group beside all that are paid or ordered, also those that are
- * leaving; or if the minimum of the group needs it. */
-bool power_payable (const struct cluster *cluster, int group);
 /* Orders of the group that have failed in succession, since a node of it came. */
 int power_failures (const struct cluster *cluster, int group);
 
+/* True if the budget, if there is one, pays a node more of the group beside all that are paid or ordered, also those that are
+ * leaving; or if the minimum of the group needs it. */
+bool power_payable (const struct cluster *cluster, int group);
 
 /* The size of the cluster does not wait for a drain or a return that takes longer than ten minutes. */
 #define POWER_RETURN_US ((int64_t)600 * 1000000)
 
-/* True while a change of size is not complete: a node starts or stops, or a group has more nodes than wanted, or fewer although
- * it is not blocked and a node can be ordered and paid.  Nodes that a provider takes away, and drains and returns that take too
- * long, do not count. */
+/* True while a change of size is not complete: a node that it ordered starts, a node stops, or a group has more nodes than wanted, or
+ * fewer although it is not blocked and a node can be ordered and paid.  Nodes that a provider takes away, those that are ordered in
+ * their place, and drains and returns that take too long, do not count. */
 bool power_in_flight (const struct cluster *cluster);
 
 /* The same three questions for the nodes of a view. */

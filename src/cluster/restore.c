@@ -27,6 +27,8 @@ int cluster_restore_groups (struct cluster *cluster, const struct power *power, 
         if (power->wanted[i] < group->min_nodes || power->wanted[i] > most)
             return fail (err, -EINVAL, "group %s: %d nodes are wanted, expected %d to %d",
                          group->name, power->wanted[i], group->min_nodes, most);
+        if (power->complete_us[i] > now_us)
+            return fail (err, -EINVAL, "group %s: it was complete after the snapshot", group->name);
     }
     if (power->resized_us > now_us)
         return fail (err, -EINVAL, "the size of the groups changed after the snapshot");
@@ -73,10 +75,10 @@ int cluster_restore_node (struct cluster *cluster, const struct node *node,
     cluster->nodes[index] = *node;
     cluster->node_power[index] = *power;
     cluster->node_power[index].group = group;
-    if (group >= 0)
-        cluster->nodes[index].revocations_per_s =
     /* A node without slots that joined a group could stay available in earlier versions. */
     cluster->nodes[index].available &= power->state == POWER_NONE || power->state == POWER_UP;
+    if (group >= 0)
+        cluster->nodes[index].revocations_per_s =
             node_group_revocations (&cluster->power.groups[group]);
     return 0;
 }

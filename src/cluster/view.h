@@ -19,6 +19,7 @@ struct view {
     const struct node_power *node_power; /* by node, if there are groups */
     const struct job *const *jobs;       /* active jobs, in order of submission */
     int job_count;
+    int paused;                      /* further jobs, which wait out a pause after a failure */
     double now_s;                    /* of this round, on the cluster's clock */
     double interval_s;               /* between full rounds */
     double restart_delay_s;          /* of jobs without their own */

@@ -2,7 +2,8 @@
 /*
  * From a view and the plan of its round to the wanted numbers of nodes:
  *
- *     nothing changes while an earlier change is not complete, and for some time after it
+ *     without a job the groups go to their minimum, at once
+ *     nothing else changes while an earlier change is not complete, and for some time after it
  *     -> the goal says whether it is time to look for another size, and which one is best (size_goal.h)
  *     -> the change must bring more than it costs
  */
@@ -16,11 +17,24 @@
 
 /* ---- When --------------------------------------------------------------------------------- */
 
+/* The longest boot of the groups that can have nodes. */
 static double longest_boot_s (const struct power *power)
 {
     double boot_s = 0;
     for (int g = 0; g < power->count; g++)
-        boot_s = fmax (boot_s, power->groups[g].boot_s);
+        if (!power->groups[g].retired)
+            boot_s = fmax (boot_s, power->groups[g].boot_s);
+    return boot_s;
+}
+
+/* The longest boot of the groups that grow. */
+static double growth_boot_s (const struct power *power, const struct forecast *now,
+                             const struct forecast *then)
+{
+    double boot_s = 0;
+    for (int g = 0; g < power->count; g++)
+        if (then->nodes[g] > now->nodes[g])
+            boot_s = fmax (boot_s, power->groups[g].boot_s);
     return boot_s;
 }
 
@@ -58,14 +72,28 @@ static double expected_stay_s (const struct what_if *what_if, const struct forec
     return weights > 0 ? sum / weights : 0;
 }
 
+/* No node comes beyond those that are ordered, and none goes that is up. */
+static bool only_cancels (const struct view *view, const struct forecast *now,
+                          const struct forecast *then)
+{
+    for (int g = 0; g < view->power->count; g++)
+        if (then->nodes[g] < now->nodes[g] ||
+            then->nodes[g] > node_power_ordered (view->node_power, view->node_count, g))
+            return false;
+    return true;
+}
+
 /* Growth: the gain in goodput, over the expected stay without the boot, exceeds what is lost by restarts.
  * Fewer nodes: the goodput that their price could buy during the stay exceeds it.  Nodes on which no job runs bring nothing. */
 static bool is_worth (const struct what_if *what_if, const struct forecast *now,
                       const struct forecast *then)
 {
     double stay_s = expected_stay_s (what_if, then);
+    if (only_cancels (&what_if->informed.view, now, then))
+        return true;
     if (then->slots > now->slots)
-        return (then->goodput - now->goodput) * (stay_s - longest_boot_s (what_if->power)) >
+        return (then->goodput - now->goodput) *
+                   (stay_s - growth_boot_s (what_if->power, now, then)) >
                then->restarts;
     if (!(now->goodput > 0))
         return true;
@@ -156,12 +184,16 @@ int size_decide (const struct policy *policy, const struct view *view, const str
     bool fixed = view->power->goal.kind == GOAL_FIXED;
     bool complete =
         !node_power_in_flight (view->power, view->node_power, view->node_count, view_now_us (view));
+    bool idle = view->job_count == 0 && !fixed;
     rc = what_if_present (&what_if, &now, err);
     if (rc == 0)
         decision.utility = now.utility;
-    if (rc == 0 && complete && (fixed || view->job_count == 0))
-        restore (view, !fixed, &decision);
-    else if (rc == 0 && complete)
+    /* Fewer nodes than now, whatever starts: power_next cancels orders first. */
+    if (rc == 0 && idle && view->paused == 0)
+        restore (view, true, &decision);
+    else if (rc == 0 && fixed && complete)
+        restore (view, false, &decision);
+    else if (rc == 0 && !idle && complete)
         rc = resize (&what_if, view, &now, &decision, err);
     what_if_clear (&what_if);
     if (rc == 0)

@@ -20,7 +20,7 @@ struct size_decision {
 };
 
 /* Decide after a full round, whose plan is given, with the policy that made it.  The view has groups (view->power).  It
- * changes nothing while an earlier change is not complete.  -EINVAL names a job with invalid hints; -ENOMEM. */
+ * changes nothing while an earlier change is not complete, except that a cluster without jobs goes to its minimum.  -EINVAL names a job with invalid hints; -ENOMEM. */
 int size_decide (const struct policy *policy, const struct view *view, const struct plan *plan,
                  struct size_decision *ret, struct pollux_error *err);
 

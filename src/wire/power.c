@@ -62,13 +62,18 @@ static int put_power (const struct power *power, json_t *object, struct pollux_e
         code = wire_members_encode (power_members, power, object, err);
     if (code < 0)
         return code;
-    json_t *wanted = json_object (), *utilities = json_array ();
+    json_t *wanted = json_object (), *complete = json_object (), *utilities = json_array ();
     code = wire_put (object, "wanted", wanted, err);
-    int put =
-        wire_put (object, "utilities", utilities, err); /* also after a failure: it is released */
+    int put = wire_put (object, "complete_us", complete, err); /* also after a failure: released */
     code = code < 0 ? code : put;
-    for (int i = 0; code == 0 && i < power->count; i++)
-        code = wire_put (wanted, power->groups[i].name, json_integer (power->wanted[i]), err);
+    put = wire_put (object, "utilities", utilities, err);
+    code = code < 0 ? code : put;
+    for (int i = 0; code == 0 && i < power->count; i++) {
+        const char *name = power->groups[i].name;
+        code = wire_put (wanted, name, json_integer (power->wanted[i]), err);
+        if (code == 0 && power->complete_us[i] > 0)
+            code = wire_put (complete, name, json_integer (power->complete_us[i]), err);
+    }
     for (int i = 0; code == 0 && i < power->utility_count; i++)
         if (json_array_append_new (utilities, wire_number_encode (power->utilities[i])) < 0)
             code = fail (err, -ENOMEM, "utilities: not enough memory");
@@ -110,16 +115,22 @@ int wire_groups_restore (const struct wire_place *whole, struct cluster *cluster
     struct pollux_error why = {""};
     struct wire_place place = wire_field (whole, "groups");
     struct wire_place wanted = wire_field (&place, "wanted"),
+                      complete = wire_field (&place, "complete_us"),
                       utilities = wire_field (&place, "utilities");
     if (!wire_has (whole, "groups"))
         return 0;
     int code = wire_goal_groups_decode (&place, &power.goal, power.groups, &power.count, err);
     if (code == 0)
         code = wire_members_decode (power_members, &place, &power, err);
+    if (code == 0 && wire_has (&place, "complete_us"))
+        code = wire_expect_object (&complete, err);
     for (int i = 0; code == 0 && i < power.count; i++) {
         int64_t count = 0;
         code = wire_int64 (&wanted, power.groups[i].name, 0, NODES_LIMIT, &count, err);
         power.wanted[i] = (int)count;
+        if (code == 0 && wire_has (&complete, power.groups[i].name))
+            code = wire_int64 (&complete, power.groups[i].name, 0, CLUSTER_TIME_LIMIT_US,
+                               &power.complete_us[i], err);
     }
     if (code == 0)
         code = decode_utilities (&utilities, &power, err);

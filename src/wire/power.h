@@ -2,8 +2,8 @@
 /*
  * Groups of nodes and costs in snapshots.  In the whole, if there are any:
  *
- *     "groups": {"goal": "fixed", "groups": [...], "wanted": {"spot": 4}, "resized_us": ..., "reason": "...",
- *                "utilities": [0.5, ...], "boots": 7},
+ *     "groups": {"goal": "fixed", "groups": [...], "wanted": {"spot": 4}, "complete_us": {"spot": ...}, "resized_us": ...,
+ *                "reason": "...", "utilities": [0.5, ...], "boots": 7},
  *     "ledger": [{"month": "2026-11", "capacity": true, "slot_s": 3600.0, "cost": 9.8},
  *                {"month": "2026-11", "owner": "ann", "slot_s": 1800.0, "cost": 4.9}]
  *

@@ -85,6 +85,16 @@ for journal in "$tmp/journals/pollux-band-0.3-0.6-load.db" "$tmp/journals/pollux
     run pollux replay "$journal"
     expect "the journal of a run decides again: $(basename "$journal")" status=0 out~'All .* plans are the same'
 done
+# With 32 nodes a node is taken away every 27 s, so some node is always starting in its place.  Nobody waits for that: when the jobs
+# have ended, all nodes are returned until the next job comes, 15 hours later.
+cluster taken 'name: spot, gpus_per_node: 4, min: 0, max: 32, boot_s: 300, price_per_node_hour: 1, revocable: true, notice_s: 120, revocations_per_day: 100'
+{
+    echo name,time,application,num_replicas,batch_size
+    for job in {1..30}; do echo "early-$job,0,cifar10,2,256"; done
+    echo late,60000,cifar10,2,256
+} >"$tmp/early.csv"
+check "an idle cluster is not paid for, although nodes are always starting" jq -e '[.policies[].workloads.early.cost] | .[0] < 25' \
+    <(pollux sim "$tmp/early.csv" --policy pollux --cluster "$tmp/taken.yaml" --goal band:0.35,0.65 --json -)
 for word in GROUPS SIZE POWER 'the provider takes it back' 'there is no job'; do
     check "the journal says: $word" grep -aq "$word" "$tmp/journals/pollux-band-0.3-0.6-load.db"
 done

@@ -458,6 +458,7 @@ static void powers_equal (const struct power *a, const struct power *b)
     assert_memory_equal (&a->goal.limit, &b->goal.limit, sizeof (double));
     assert_memory_equal (a->wanted, b->wanted, sizeof (a->wanted));
     assert_int_equal (a->resized_us, b->resized_us);
+    assert_memory_equal (a->complete_us, b->complete_us, sizeof (a->complete_us));
     assert_string_equal (a->reason, b->reason);
     assert_int_equal (a->utility_count, b->utility_count);
     if (a->utility_count > 0)

@@ -39,9 +39,18 @@ struct node_group *size_scene_add_group (struct size_scene *scene, const char *n
         int node = scene->view.node_count++;
         scene->nodes[node] = (struct node){.slots = 4, .available = true};
         node_group_node (group, i, scene->nodes[node].name);
-        scene->states[node] = (struct node_power){.group = index, .state = POWER_UP};
+        scene->states[node] = (struct node_power){.group = index, .state = POWER_UP, .came = true};
     }
     return group;
+}
+
+void size_scene_start_node (struct size_scene *scene, int node, double ordered_s)
+{
+    scene->nodes[node].slots = 0;
+    scene->nodes[node].available = false;
+    scene->states[node].state = POWER_STARTING;
+    scene->states[node].came = false;
+    scene->states[node].since_us = (int64_t)((scene->view.now_s + ordered_s) * 1e6);
 }
 
 struct job *size_scene_add_job (struct size_scene *scene)

@@ -28,6 +28,9 @@ void size_scene_clear (struct size_scene *scene);
 struct node_group *size_scene_add_group (struct size_scene *scene, const char *name, int min,
                                          int max, int up, double price);
 
+/* Let a node start that was ordered this much later than now (seconds). */
+void size_scene_start_node (struct size_scene *scene, int node, double ordered_s);
+
 /* Add a job that scales well, 10 hours old, with as much work left as a replica does in some hours. */
 struct job *size_scene_add_job (struct size_scene *scene);
 

@@ -219,9 +219,11 @@ static void failed_jobs_wait (void **state)
         struct event round = {.at_us = job->retry_us - 1, .type = EVENT_ROUND, .job = -1};
         assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
         assert_int_equal (cluster.active.count, 0);
+        assert_int_equal (cluster_view (&cluster, &(struct round){0}).paused, 1);
         round.at_us = now_us = job->retry_us;
         assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
         assert_int_equal (cluster.active.count, 1);
+        assert_int_equal (cluster_view (&cluster, &(struct round){0}).paused, 0);
         struct event start = {.at_us = now_us,
                               .type = EVENT_START,
                               .start = {.generation = (int)i + 2, .placement = one}};

@@ -205,6 +205,46 @@ static void stuck_returns_do_not_count (void **state)
     cluster_clear (&cluster);
 }
 
+/* Growth is in flight until all its nodes are up; nodes in the place of others, which went, are not. */
+static void replacements_are_not_in_flight (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    struct node_group group = power_group ("spot", 4, 1);
+    group.min_nodes = group.nodes = 0;
+    assert_int_equal (0, power_groups (&cluster, S, &group, 1));
+    assert_int_equal (0, power_size (&cluster, 2 * S, 2));
+    assert_int_equal (0, power_post (&cluster, 2 * S, "spot-0", POWER_STARTING, 900 * S));
+    assert_int_equal (0, power_node (&cluster, 3 * S, "spot-0", 4));
+    assert_int_equal (0, power_post (&cluster, 3 * S, "spot-0", POWER_DRAINING, 100 * S));
+    /* Orders that are late, because one call of grow takes no more, or the budget did not pay them. */
+    assert_int_equal (0, power_post (&cluster, 4 * S, "spot-1", POWER_STARTING, 900 * S));
+    assert_int_equal (cluster.power.complete_us[0], 0);
+    assert_int_equal (0, power_post (&cluster, 5 * S, "spot-2", POWER_STARTING, 900 * S));
+    assert_int_equal (cluster.power.complete_us[0], 5 * S);
+    assert_true (power_in_flight (&cluster));
+    assert_int_equal (0, power_node (&cluster, 6 * S, "spot-1", 4));
+    assert_true (power_in_flight (&cluster));
+    assert_int_equal (0, power_node (&cluster, 6 * S, "spot-2", 4));
+    assert_false (power_in_flight (&cluster));
+    /* One goes, and another one is ordered. */
+    assert_int_equal (0, power_post (&cluster, 7 * S, "spot-1", POWER_DRAINING, 9 * S));
+    assert_true (power_in_flight (&cluster));
+    assert_int_equal (0, power_post (&cluster, 7 * S, "spot-3", POWER_STARTING, 900 * S));
+    assert_false (power_in_flight (&cluster));
+    /* The next change: a smaller size waits for no node that starts, a larger one for its own. */
+    assert_int_equal (0, power_size (&cluster, 8 * S, 1));
+    assert_true (power_in_flight (&cluster)); /* one too many */
+    assert_int_equal (0, power_post (&cluster, 8 * S, "spot-2", POWER_DRAINING, 9 * S));
+    assert_false (power_in_flight (&cluster));
+    assert_int_equal (0, power_size (&cluster, 9 * S, 2));
+    assert_int_equal (0, power_post (&cluster, 9 * S, "spot-2", POWER_STOPPING, 0));
+    assert_int_equal (0, power_post (&cluster, 9 * S, "spot-2", POWER_OFF, 0));
+    assert_int_equal (0, power_post (&cluster, 9 * S, "spot-2", POWER_STARTING, 900 * S));
+    assert_true (power_in_flight (&cluster));
+    cluster_clear (&cluster);
+}
+
 /* The groups come in another order than before, while nodes that nobody ordered join one of them. */
 static void nodes_join_groups_in_another_order (void **state)
 {
@@ -329,6 +369,7 @@ static void nodes_join_a_group (void **state)
     assert_int_equal (0, power_groups (&cluster, 2 * S, &group, 1));
     assert_int_equal (power_state_of (&cluster, "spot-0"), POWER_UP);
     assert_int_equal (power_state_of (&cluster, "spot-1"), POWER_OFF);
+    assert_false (cluster.nodes[1].available);
     assert_int_equal (power_state_of (&cluster, "spot-4"), POWER_NONE);
     assert_int_equal (cluster.power.wanted[0], 1);
     assert_true (fabs (cluster.nodes[0].revocations_per_s - 1e-4) < 1e-12);
@@ -369,7 +410,6 @@ static void names_of_nodes (void **state)
         {"a", "x1[0-9]", "x10", 10, 0},
         {"a", "x[0-999999]", "x1000000", 9, -1},
         {"spot", "", "spot-0", 0, -1},
-    assert_false (cluster.nodes[1].available);
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct node_group group = power_group (cases[i].name, cases[i].most, 1);
@@ -469,6 +509,7 @@ int main (void)
         cmocka_unit_test (unexpected_nodes_are_adopted),
         cmocka_unit_test (a_failure_lowers_the_wanted_number),
         cmocka_unit_test (stuck_returns_do_not_count),
+        cmocka_unit_test (replacements_are_not_in_flight),
         cmocka_unit_test (nodes_join_groups_in_another_order),
         cmocka_unit_test (sizes_are_within_limits),
         cmocka_unit_test (the_latest_utilities_are_kept),

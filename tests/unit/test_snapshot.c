@@ -399,6 +399,11 @@ static void changed_snapshots_are_refused (void **state)
          "utilities[0]: expected a number from 0"},
         {"UPDATE snapshot SET body = json_set (body, '$.groups.resized_us', 9000000000000000)",
          "changed after the snapshot"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.complete_us.spot', "
+         "8000000000000000)",
+         "group spot: it was complete after the snapshot"},
+        {"UPDATE snapshot SET body = json_set (body, '$.groups.complete_us', 'never')",
+         "complete_us: expected"},
         {"UPDATE snapshot SET body = json_remove (body, '$.groups')",
          "it has a state, but no group"},
         {"UPDATE snapshot SET body = json_remove (body, '$.nodes[0].state')",
@@ -474,11 +479,6 @@ static void changed_snapshots_are_refused (void **state)
     }
 }
 
-/* ---- Killed at any moment ------------------------------------------------------------------- */
-
-static const struct random_journal endless = {
-    .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true, .groups = true};
-
 /* Earlier versions left nodes available that were off; older ones did not write when a group was complete. */
 static void older_snapshots_are_read (void **state)
 {
@@ -502,6 +502,11 @@ static void older_snapshots_are_read (void **state)
     journal_close (store);
     cluster_clear (&cluster);
 }
+
+/* ---- Killed at any moment ------------------------------------------------------------------- */
+
+static const struct random_journal endless = {
+    .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true, .groups = true};
 
 static const struct cluster no_cluster;
 
@@ -663,10 +668,10 @@ int main (void)
         TEST (no_compaction_before_the_plan),
         TEST (unwritable_cluster),
         TEST (changed_snapshots_are_refused),
+        TEST (older_snapshots_are_read),
         TEST (killed_at_random),
         TEST (killed_at_every_point),
         TEST (full_disk),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
-        TEST (older_snapshots_are_read),
 }
