@@ -96,6 +96,28 @@ static void growth_outlasts_boot_and_restart (void **state)
     check_threshold ("band:0.1,0.3", 1, 4, true);
 }
 
+/* The boot of a group that does not grow, because an order has failed there or it is retired, delays nothing. */
+static void other_boots_do_not_count (void **state)
+{
+    (void)state;
+    for (int retired = 0; retired < 2; retired++) {
+        struct size_scene scene;
+        one_group (&scene, "band:0.1,0.3", 1);
+        struct node_group *slow = size_scene_add_group (&scene, "slow", 0, 4, 1, 1);
+        slow->boot_s = 1e9;
+        slow->retired = retired;
+        scene.power.wanted[1] = 0;
+        scene.nodes[1].slots = 0;
+        scene.nodes[1].available = false;
+        scene.states[1] =
+            (struct node_power){.group = 1, .state = retired ? POWER_OFF : POWER_FAILED};
+        size_scene_add_job (&scene);
+        struct size_decision size = size_scene_decide (&scene);
+        assert_true (size.resize && size.nodes[0] > 1 && size.nodes[1] == 0);
+        size_scene_clear (&scene);
+    }
+}
+
 static void fewer_nodes_outlast_the_restart (void **state)
 {
     (void)state;
@@ -244,6 +266,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (cooldown),
         cmocka_unit_test (growth_outlasts_boot_and_restart),
+        cmocka_unit_test (other_boots_do_not_count),
         cmocka_unit_test (fewer_nodes_outlast_the_restart),
         cmocka_unit_test (busy_nodes_stay),
         cmocka_unit_test (band_takes_the_nearest),
