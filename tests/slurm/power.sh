@@ -56,8 +56,13 @@ regroup()
 cluster_file "nodes: 4, boot_s: 5"
 start_daemon --cluster "$tmp/cluster.yaml"
 soon "nodes that Slurm has are up" up_are "n0 n1 n2 n3"
+node_exec login sbatch -Q --no-requeue -w n3 --gres=gpu:2 --wrap "exec sleep 1000" -o /dev/null
+soon "a job of another user runs on n3" eval '[ "$(slurm squeue -h -t R -o %N)" = n3 ]'
 regroup "nodes: 1, boot_s: 5"
 soon "three are returned" after groups '.groups[0].states | .up == 1 and .off == 3'
+soon "Slurm waits with n3 until the job of the other user ends" after in_slurm 'mixed!' n3
+check "which runs on" [ "$(slurm squeue -h -t R -o %N)" = n3 ]
+slurm scancel -w n3
 soon "and Slurm has them powered down" after eval '[ "$(slurm sinfo -h -N -o %T | grep -c "~")" = 3 ]'
 check "polluxd called no command for a node twice" [ "$(sort "$power/requests" | uniq -d | wc -l)" = 0 ]
 up=$(in_state up)
