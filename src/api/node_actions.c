@@ -173,12 +173,9 @@ static int read_up (const struct wire_place *object, struct node *ret, struct po
 static int pinned_replicas (const struct cluster *cluster, int node)
 {
     int count = 0;
-    for (int i = 0; i < cluster->live.count; i++) {
-        const struct job *job = cluster->live.jobs[i];
-        for (int j = 0; job_pinned (job) && j < job->placement.count; j++)
-            if (job->placement.shares[j].node == node)
-                count += job->placement.shares[j].replicas;
-    }
+    for (int i = 0; i < cluster->live.count; i++)
+        if (job_pinned (cluster->live.jobs[i]))
+            count += placement_on (cluster->live.jobs[i]->placement, node);
     return count;
 }
 

@@ -105,6 +105,14 @@ bool cluster_has_type (const struct cluster *cluster, const char *type)
     return false;
 }
 
+bool cluster_uses_node (const struct cluster *cluster, int node)
+{
+    for (int i = 0; i < cluster->live.count; i++)
+        if (placement_on (cluster->live.jobs[i]->placement, node) > 0)
+            return true;
+    return false;
+}
+
 static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
 {
     struct node *nodes = array_grow (cluster->nodes, cluster->node_count, &cluster->node_capacity,

@@ -61,6 +61,9 @@ int cluster_find_node (const struct cluster *cluster, const char *name);
 /* True if a node has the type, or one that may be ordered. */
 bool cluster_has_type (const struct cluster *cluster, const char *type);
 
+/* True if a job has replicas on the node. */
+bool cluster_uses_node (const struct cluster *cluster, int node);
+
 /* The index of the node with this name, which is added, without slots, if there is none.  -ENOMEM. */
 int cluster_add_node (struct cluster *cluster, const char *name, int64_t at_us,
                       struct pollux_error *err);

@@ -102,13 +102,7 @@ static bool is_used (const struct cluster *cluster, const char *name)
     int node = cluster_find_node (cluster, name);
     if (node < 0 || cluster->node_power[node].group < 0)
         return false;
-    for (int i = 0; i < cluster->live.count; i++) {
-        struct placement placement = cluster->live.jobs[i]->placement;
-        for (int j = 0; j < placement.count; j++)
-            if (placement.shares[j].node == node)
-                return true;
-    }
-    return false;
+    return cluster_uses_node (cluster, node);
 }
 
 static int append (void *self, const struct cluster *cluster, const struct event *event,

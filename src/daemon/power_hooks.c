@@ -32,6 +32,7 @@ struct hook_node {
     int64_t since_us;
     bool running, done;
     enum kind kind; /* of the command, if it is running */
+    bool held;      /* its jobs have some time left before it is returned */
     bool
         returned; /* shrink has succeeded for an earlier state, and the node has come up meanwhile */
     int failures;
@@ -431,7 +432,7 @@ static bool is_waiting (const struct call *call, const struct cluster *cluster, 
     const struct hook_node *hook = &call->hooks->nodes[node];
     const struct node_power *power = &cluster->node_power[node];
     return power->group == call->group && kind_of (power->state) == call->kind && !hook->done &&
-           !hook->running;
+           !hook->running && !hook->held;
 }
 
 /* Nodes that were not called for before; or else one that may be called for again, the one that waits longest. */
@@ -475,7 +476,8 @@ static bool conclude (struct power_hooks *hooks, const struct cluster *cluster)
     bool follows = false;
     for (int i = 0; i < cluster->node_count; i++) {
         struct hook_node *node = &hooks->nodes[i];
-        bool done = !node->running && !node->done && needs_no_command (hooks, cluster, i);
+        bool done =
+            !node->running && !node->done && !node->held && needs_no_command (hooks, cluster, i);
         node->done |= done;
         follows |= done || node->returned;
     }
@@ -517,12 +519,24 @@ static void begin_call (struct call *call, const struct cluster *cluster, int64_
     hooks->due_us = now_us; /* choose again */
 }
 
-void power_hooks_act (struct power_hooks *hooks, const struct cluster *cluster)
+/* Jobs that are being stopped on a node before its deadline have until then. */
+static void hold (struct power_hooks *hooks, const struct cluster *cluster, int64_t now_us)
+{
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node_power *power = &cluster->node_power[i];
+        hooks->nodes[i].held = power->state == POWER_STOPPING && power->deadline_us > now_us &&
+                               cluster_uses_node (cluster, i);
+    }
+}
+
+void power_hooks_act (struct power_hooks *hooks, const struct cluster *cluster,
+                      int64_t cluster_now_us)
 {
     int64_t now_us = clock_monotonic_us ();
     hooks->due_us = now_us + RETRY_US; /* if there is no memory */
     if (!follow (hooks, cluster))
         return;
+    hold (hooks, cluster, cluster_now_us);
     hooks->due_us = conclude (hooks, cluster) ? now_us : INT64_MAX;
     for (int i = 0; i < CALLS; i++) {
         struct call *call = nth_call (hooks, i);

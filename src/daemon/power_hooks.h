@@ -58,7 +58,9 @@ int power_hooks_next (const struct power_hooks *hooks, const struct cluster *clu
 /* The groups, as bits, in which HOOK_NODES nodes are ordered for which grow has not succeeded yet. */
 unsigned power_hooks_full (const struct power_hooks *hooks, const struct cluster *cluster);
 
-/* Start commands for nodes whose states are committed. */
-void power_hooks_act (struct power_hooks *hooks, const struct cluster *cluster);
+/* Start commands for nodes whose states are committed; cluster_now_us: of the cluster's clock.  A node with a deadline is returned when no
+ * job is left on it, or at the deadline. */
+void power_hooks_act (struct power_hooks *hooks, const struct cluster *cluster,
+                      int64_t cluster_now_us);
 
 #endif

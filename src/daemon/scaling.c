@@ -102,9 +102,13 @@ static int64_t next_power_us (const struct daemon *daemon)
     if (next_event (daemon, daemon->power_us, &event) > 0) /* after what settle has posted */
         return daemon->power_us;
     for (int i = 0; i < cluster->node_count; i++) {
-        int64_t deadline_us = cluster->node_power[i].deadline_us;
-        if (deadline_us > daemon->power_us && deadline_us < due_us)
-            due_us = deadline_us;
+        const struct node_power *power = &cluster->node_power[i];
+        if (power->deadline_us <= daemon->power_us)
+            continue;
+        int64_t stop_us =
+            power->state == POWER_DRAINING ? power_stop_us (cluster, i) : power->deadline_us;
+        int64_t at_us = stop_us > daemon->power_us ? stop_us : power->deadline_us;
+        due_us = at_us < due_us ? at_us : due_us;
     }
     return due_us;
 }
@@ -113,7 +117,7 @@ void act_power (struct daemon *daemon)
 {
     if (!daemon->power_changed || daemon->stopping)
         return;
-    power_hooks_act (daemon->hooks, &daemon->loop.cluster);
+    power_hooks_act (daemon->hooks, &daemon->loop.cluster, clock_now_us (&daemon->clock));
     daemon->power_due_us = next_power_us (daemon);
     daemon->power_changed = false;
 }

@@ -12,6 +12,15 @@ int placement_replicas (struct placement placement)
     return replicas;
 }
 
+int placement_on (struct placement placement, int node)
+{
+    int replicas = 0;
+    for (int i = 0; i < placement.count; i++)
+        if (placement.shares[i].node == node)
+            replicas += placement.shares[i].replicas;
+    return replicas;
+}
+
 struct pollux_shape placement_shape (struct placement placement)
 {
     return (struct pollux_shape){.nodes = placement.count,

@@ -21,6 +21,9 @@ struct placement {
 /* Replicas on all nodes. */
 int placement_replicas (struct placement placement);
 
+/* Its replicas on one node. */
+int placement_on (struct placement placement, int node);
+
 /* Numbers of nodes and replicas, for the goodput model. */
 struct pollux_shape placement_shape (struct placement placement);
 

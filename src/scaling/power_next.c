@@ -38,6 +38,17 @@ static struct event power_event (const char *node, enum power_state state, int64
     return event;
 }
 
+int64_t power_stop_us (const struct cluster *cluster, int node)
+{
+    double grace_s = 0;
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        if (job->launch && job_pinned (job) && placement_on (job->placement, node) > 0)
+            grace_s = job->launch->grace_s > grace_s ? job->launch->grace_s : grace_s;
+    }
+    return cluster->node_power[node].deadline_us - (int64_t)(grace_s * (double)SECOND_US);
+}
+
 /* 1: the state of this node changes by itself. */
 static int next_of_node (const struct cluster *cluster, const int64_t *loads, int node,
                          int64_t now_us, struct event *ret)
@@ -49,8 +60,11 @@ static int next_of_node (const struct cluster *cluster, const int64_t *loads, in
         *ret = power_event (name, POWER_FAILED, now_us,
                             retry_us (power_failures (cluster, power->group), now_us),
                             "it did not come up in time");
-    else if (power->state == POWER_DRAINING && (late || loads[node] == 0))
+    else if (power->state == POWER_DRAINING && loads[node] == 0)
         *ret = power_event (name, POWER_STOPPING, now_us, 0, "");
+    else if (power->state == POWER_DRAINING && power->deadline_us > 0 &&
+             power_stop_us (cluster, node) <= now_us)
+        *ret = power_event (name, POWER_STOPPING, now_us, late ? 0 : power->deadline_us, "");
     else
         return 0;
     return 1;
@@ -169,8 +183,11 @@ int64_t power_due_us (const struct cluster *cluster)
         const struct node_power *power = &cluster->node_power[i];
         bool waits = power->state == POWER_STARTING || power->state == POWER_DRAINING ||
                      power->state == POWER_FAILED;
-        if (waits && power->deadline_us > 0 && power->deadline_us < due_us)
-            due_us = power->deadline_us;
+        if (!waits || power->deadline_us == 0)
+            continue;
+        int64_t at_us =
+            power->state == POWER_DRAINING ? power_stop_us (cluster, i) : power->deadline_us;
+        due_us = at_us < due_us ? at_us : due_us;
     }
     return due_us;
 }

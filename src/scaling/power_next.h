@@ -13,7 +13,8 @@
  *
  * - An order whose deadline has passed has failed; its node is not ordered again for a minute, twice as long after each
  *   further failure, at most an hour, and nothing is ordered in its group meanwhile.
- * - A node that is drained is returned when no job is left on it, or at its deadline.
+ * - A node that is drained is returned when no job is left on it, or at its deadline.  Jobs there that may not be moved have their
+ *   grace before: the node is stopping already then, and keeps its deadline.
  * - If a group has more nodes than wanted, an order is cancelled, or else the node with the fewest replicas is drained, nodes
  *   with jobs that may not be moved last.
  * - If it has fewer, the first node that was there before and is off is ordered, or else one with a new name. */
@@ -25,6 +26,10 @@ int power_next_except (const struct cluster *cluster, unsigned held, int64_t now
 
 /* The next deadline after which power_next may return an event that it did not return before; INT64_MAX: none. */
 int64_t power_due_us (const struct cluster *cluster);
+
+/* When jobs that may not be moved have to be stopped on a node with a deadline, so that the longest grace of these is over then.
+ * Without such jobs: the deadline. */
+int64_t power_stop_us (const struct cluster *cluster, int node);
 
 /* How much each node is used: the replicas on it; a job that may not be moved counts more than all replicas that a node may
  * have.  ret[node_count]. */

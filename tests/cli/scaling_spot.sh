@@ -43,6 +43,29 @@ PATIENCE=600 soon "the job finishes" is job '.phase == "finished"'
 holds "without a failure" is job '.failures == 0'
 check "its progress is complete" awk -F, 'END { exit !($9 >= 10000) }' "$tmp/trace/updates.csv"
 holds "somebody pays for its slots" groups '.cost > 0'
+
+# A job that may not be moved stays, and has its grace before its node is taken away: it saves for 2 s, and its node is returned then.
+cat >"$tmp/saver" <<END
+#!/bin/bash
+trap 'sleep 2; date +%s%N >"$tmp/saved_at"; exit 0' TERM
+while :; do sleep 0.1; done
+END
+chmod 755 "$tmp/saver"
+submit saver --replicas 1 --no-preemptible --grace 10 -- "$tmp/saver"
+soon "a job that may not be moved runs" is saver '.replicas == 1'
+leaving=$(of saver '.placement | keys[0]')
+hook shrink-waits
+: >"$calls"
+run pollux drain "$leaving" --leaving 14
+expect "a notice" status=0
+holds "it stays" node_is "$leaving" draining
+soon "it is stopped before the deadline" node_is "$leaving" stopping
+holds "its node is not returned yet" eval '! called shrink "$leaving" || [ -e "$tmp/saved_at" ]'
+soon "it saves" [ -e "$tmp/saved_at" ]
+soon "then its node is returned" called shrink "$leaving"
+holds "before the deadline" groups "[.groups[].nodes[] | select (.name == \"$leaving\")] | .[0].deadline_at > now"
+unhook shrink-waits
+end_jobs saver
 regroup "name: spot, nodes: 0, max: 4, revocable: true"
 soon "at the end no node is left" up_are
 stop_daemon

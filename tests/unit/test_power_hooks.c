@@ -98,7 +98,7 @@ static int run (struct fixture *f, bool (*until) (const struct fixture *f))
     struct event event;
     for (int i = 0; i < 20000 && !until (f); i++) {
         struct pollfd wait = {.fd = power_hooks_fd (f->hooks), .events = POLLIN};
-        power_hooks_act (f->hooks, &f->cluster);
+        power_hooks_act (f->hooks, &f->cluster, f->now_us);
         poll (&wait, 1, 10);
         power_hooks_turn (f->hooks, &f->cluster);
         while (power_hooks_next (f->hooks, &f->cluster, f->now_us, &event) > 0) {
@@ -162,7 +162,7 @@ static void test_groups (void **state)
     assert_int_equal (power_groups (&f->cluster, ++f->now_us, groups, 2), 0);
     order (f, HOOK_NODES + 1);
     assert_int_equal (power_hooks_full (f->hooks, &f->cluster), 1);
-    power_hooks_act (f->hooks, &f->cluster);
+    power_hooks_act (f->hooks, &f->cluster, f->now_us);
     assert_int_equal (power_post (&f->cluster, ++f->now_us, "h-0", POWER_STARTING, INT64_MAX / 4),
                       0);
     assert_int_equal (power_node (&f->cluster, ++f->now_us, "g-200", 4), 0);
@@ -209,9 +209,9 @@ static void test_cancelled (void **state)
     (void)state;
     struct fixture *f = fixture_new ("sleep 0.3", 60);
     order (f, 1);
-    power_hooks_act (f->hooks, &f->cluster);
+    power_hooks_act (f->hooks, &f->cluster, f->now_us);
     assert_int_equal (power_post (&f->cluster, ++f->now_us, "g-0", POWER_STOPPING, 0), 0);
-    power_hooks_act (f->hooks, &f->cluster);
+    power_hooks_act (f->hooks, &f->cluster, f->now_us);
     assert_int_equal (count_calls (f, "shrink "), 0);
     assert_int_equal (run (f, all_off), 1);
     assert_int_equal (count_calls (f, "grow "), 1);
@@ -232,7 +232,7 @@ static void test_came_up (void **state)
     struct event up = {.type = EVENT_NODE, .job = -1};
     order (f, 1);
     assert_int_equal (power_post (&f->cluster, ++f->now_us, "g-0", POWER_FAILED, INT64_MAX / 4), 0);
-    power_hooks_act (f->hooks, &f->cluster);
+    power_hooks_act (f->hooks, &f->cluster, f->now_us);
     up.at_us = ++f->now_us;
     up.node = (struct node){.name = "g-0", .slots = 1, .available = true};
     assert_int_equal (cluster_apply (&f->cluster, &up, NULL), 0);
@@ -266,6 +266,31 @@ static void test_came_up_late (void **state)
     fixture_free (f);
 }
 
+/* Jobs that are being stopped have until the deadline, and no longer: then shrink is called. */
+static void test_deadline (void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        struct fixture *f = fixture_new (":", 60);
+        int64_t deadline_us = 1000;
+        order (f, 1);
+        assert_int_equal (power_node (&f->cluster, ++f->now_us, "g-0", 1), 0);
+        power_job (&f->cluster, ++f->now_us, "ann", false, 0, 1);
+        assert_int_equal (power_post (&f->cluster, ++f->now_us, "g-0", POWER_DRAINING, deadline_us),
+                          0);
+        assert_int_equal (power_post (&f->cluster, ++f->now_us, "g-0", POWER_STOPPING, deadline_us),
+                          0);
+        power_hooks_act (f->hooks, &f->cluster, f->now_us);
+        assert_true (is_quiet (f));
+        if (ends)
+            power_exit (&f->cluster, ++f->now_us, 0);
+        else
+            f->now_us = deadline_us;
+        assert_int_equal (run (f, was_returned), 1); /* off */
+        fixture_free (f);
+    }
+}
+
 /* A group of a fixed size needs no commands: its node comes, goes, is off, and may come again. */
 static void test_without_commands (void **state)
 {
@@ -292,7 +317,7 @@ int main (void)
         cmocka_unit_test (test_groups),           cmocka_unit_test (test_many),
         cmocka_unit_test (test_failures),         cmocka_unit_test (test_cancelled),
         cmocka_unit_test (test_came_up),          cmocka_unit_test (test_came_up_late),
-        cmocka_unit_test (test_without_commands),
+        cmocka_unit_test (test_without_commands), cmocka_unit_test (test_deadline),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -194,6 +194,33 @@ static void notices_end_at_their_deadline (void **state)
     cluster_clear (&cluster);
 }
 
+/* A job that may not be moved is stopped so long before the deadline as it may take to save; at once if there is less time. */
+static void graces_end_at_the_deadline (void **state)
+{
+    (void)state;
+    static const struct {
+        bool preemptible;
+        double grace_s;
+        int stop_s, deadline_s;
+    } rows[] = {{true, 30, 121, 0}, {false, 0, 121, 0}, {false, 30, 91, 121}, {false, 500, 1, 121}};
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        struct cluster cluster = {0};
+        struct node_group group = power_group ("a", 1, 1);
+        assert_int_equal (0, power_groups (&cluster, S, &group, 1));
+        assert_int_equal (0, power_node (&cluster, S, "a-0", 4));
+        power_job (&cluster, S, "ann", rows[i].preemptible, 0, 2);
+        cluster.jobs[0]->launch->grace_s = rows[i].grace_s;
+        assert_int_equal (0, power_post (&cluster, S, "a-0", POWER_DRAINING, 121 * S));
+        if (rows[i].stop_s > 1) {
+            assert_int_equal (power_due_us (&cluster), rows[i].stop_s * S);
+            expect_nothing (&cluster, rows[i].stop_s * S - 1);
+        }
+        expect (&cluster, rows[i].stop_s * S, "a-0", POWER_STOPPING, rows[i].deadline_s * S);
+        expect_nothing (&cluster, rows[i].stop_s * S);
+        cluster_clear (&cluster);
+    }
+}
+
 /* The node in the place of one that leaves is ordered when the budget pays it: after the other is off. */
 static void notices_keep_the_budget (void **state)
 {
@@ -546,6 +573,7 @@ int main (void)
         cmocka_unit_test (failures_wait_longer_each_time),
         cmocka_unit_test (failures_of_several_names),
         cmocka_unit_test (notices_end_at_their_deadline),
+        cmocka_unit_test (graces_end_at_the_deadline),
         cmocka_unit_test (notices_keep_the_budget),
         cmocka_unit_test (long_drains),
         cmocka_unit_test (victims),
