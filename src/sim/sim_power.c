@@ -17,6 +17,7 @@ struct sim_node {
     int64_t ordered_us;     /* when it was ordered last */
     int64_t due_us;         /* starting: it comes; up: the notice; else INT64_MAX */
     uint64_t lives;         /* how often it was up */
+    bool came;              /* since it was ordered */
 };
 
 static int64_t to_us (double seconds)
@@ -94,8 +95,12 @@ static int64_t draw_notice_us (const struct sim_power *power, const struct clust
     return wait_s < 1e9 ? cluster->now_us + to_us (wait_s) : INT64_MAX;
 }
 
+/* The hours of a node that is off again, or that the simulation leaves.  An order that was cancelled before the node came
+ * counts for nothing, as in the costs. */
 static void count_hours (struct sim_power *power, const struct cluster *cluster, int index)
 {
+    if (!power->nodes[index].came)
+        return;
     power->node_s[cluster->node_power[index].group] +=
         (double)(cluster->now_us - power->nodes[index].ordered_us) * 1e-6;
 }
@@ -111,11 +116,14 @@ void sim_power_look (struct sim_power *power, const struct cluster *cluster)
         const struct node_group *group = &power->config->groups[now->group];
         node->state = now->state;
         node->due_us = INT64_MAX;
-        if (before == POWER_OFF)
+        if (before == POWER_OFF) {
             node->ordered_us = cluster->now_us;
+            node->came = false;
+        }
         if (now->state == POWER_STARTING)
             node->due_us = cluster->now_us + to_us (group->boot_s);
-        else if (now->state == POWER_UP)
+        node->came |= now->state == POWER_UP;
+        if (now->state == POWER_UP)
             node->due_us = draw_notice_us (power, cluster, i);
         else if (now->state == POWER_OFF)
             count_hours (power, cluster, i);

@@ -10,13 +10,14 @@
 
 struct sim_power {
     const struct sim_config *config;
-    bool begun;                       /* GROUPS was posted */
-    int group, next;                  /* the node that comes next at the start */
-    struct sim_node *nodes;           /* by the cluster's index */
-    int count;                        /* nodes that were looked at */
-    int capacity;                     /* most nodes that there can be */
-    int started;                      /* nodes at the start */
-    double node_s[NODE_GROUPS_LIMIT]; /* seconds from the orders of nodes until they are off */
+    bool begun;             /* GROUPS was posted */
+    int group, next;        /* the node that comes next at the start */
+    struct sim_node *nodes; /* by the cluster's index */
+    int count;              /* nodes that were looked at */
+    int capacity;           /* most nodes that there can be */
+    int started;            /* nodes at the start */
+    double node_s
+        [NODE_GROUPS_LIMIT]; /* seconds from the orders of nodes that came until they are off */
 };
 
 /* -ENOMEM.  sim_power_clear frees it. */
