@@ -109,13 +109,19 @@ static bool is_line_end (uint8_t byte)
     return byte == '\r' || byte == '\n';
 }
 
+static bool starts_with (const uint8_t *data, size_t size, const char *bytes, size_t length)
+{
+    return size >= length && memcmp (data, bytes, length) == 0;
+}
+
 /* True if the first head contains a NUL byte for which it must be refused.  A head ends with two line ends in a row.
  * libmicrohttpd takes some NUL bytes as part of a line end, which is harmless; for these the result is false:
  *
  *     NUL at the start of the input or of a line     the line is empty, so the head may end here
  *     after a line that begins with a colon          the line is taken as empty, too
  *     NUL LF                                         a line end, like CR LF
- *     NUL CR                                         the head may end here: NUL CR LF LF ends one */
+ *     NUL CR                                         the head may end here: NUL CR LF LF ends one
+ *     NUL NUL LF LF                                  the same: these are as many bytes as CR LF CR LF */
 static bool has_nul (const uint8_t *data, size_t size)
 {
     size_t at = 0;
@@ -125,7 +131,8 @@ static bool has_nul (const uint8_t *data, size_t size)
         return false;
     while (at < size) {
         bool pair = at + 1 < size && data[at] != '\n' && data[at + 1] == '\n';
-        bool last = at + 1 < size && is_line_end (data[at + 1]);
+        bool last = (at + 1 < size && is_line_end (data[at + 1])) ||
+                    starts_with (data + at, size - at, "\0\0\n\n", 4);
         bool end = is_line_end (data[at]) || (data[at] == '\0' && last);
         if (!end && data[at] == '\0')
             return true;
