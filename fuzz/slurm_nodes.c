@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/slurm/config.h"
+#include "backend/slurm/slurm_settings.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/nodes.h"
 #include "backend/slurm/reservations.h"

@@ -90,7 +90,7 @@ step_unit_tsan()
 step_valgrind()
 {
     local without="test_number|test_supervisor|test_backend|test_local|test_local_hostile|test_storm" programs
-    without+="|test_goal|test_mpirun|test_command_set|test_power_hooks|test_as_owner|test_epoch|test_csv|test_sim"
+    without+="|test_goal|test_mpirun|test_command_set|test_power_hooks|test_hook_record|test_as_owner|test_epoch|test_csv|test_sim"
     programs=$(printf '%s\n' tests/unit/test_*.c | grep -v -E "/($without)\.c" |
         sed 's|tests/unit/\(.*\)\.c|build/gcc/tests/\1|')
     build_unit_gcc &&

@@ -95,7 +95,7 @@ await tests.test("the slider follows the run again after a drag back to where it
   await until("the run follows the drag", async () => (await status()).now_at > start + 1);
   await to(-30);
   await page.mouse.up();
-  assert.equal(await value(), start);
+  await until("the slider is back", async () => (await value()) === start);
   assert.equal(await changes.evaluate((seen) => seen.count), before, "the browser calls it no change");
   await until("the run is back", async () => Math.abs((await status()).now_at - start) < 1);
   await page.getByRole("button", { name: "Play" }).click();

@@ -18,25 +18,34 @@ export class Refusal extends Error {
 
 const noAnswer = "polluxd does not answer; it may be stopped.";
 
-const patience_s = 20; // for a whole answer
+const lateAnswer = (limit_s: number): string => `polluxd has not answered for ${limit_s} s.`;
 
-// Open a stream, which may stay open: send a request with the token.  An answer other than 2xx, and no answer, throw a Refusal.
-export async function open(path: string, options: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(options.headers);
+// Browsers have six connections to a server: a request on one that hangs is given up, so that others do not wait behind it.
+const patience_s = 20;
+
+// Open a stream: send a request with the token.  The answer has to begin in time; it may go on for ever.  An answer other than 2xx,
+// and no answer, throw a Refusal.
+export async function open(path: string, options: RequestInit = {}, limit_s = patience_s): Promise<Response> {
+  const headers = new Headers(options.headers), { signal } = options;
   headers.set("Authorization", `Bearer ${headerText(token() ?? "")}`);
+  const stop = new AbortController(), end = () => stop.abort();
+  const timer = setTimeout(end, limit_s * 1000);
+  signal?.addEventListener("abort", end);
+  if (signal?.aborted) end();
   let response: Response;
   try {
-    response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+    response = await fetch(path, { ...options, signal: stop.signal, headers, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (error) {
-    if (options.signal?.aborted) throw error;
-    throw new Refusal(0, noAnswer);
+    if (signal?.aborted) throw error;
+    throw new Refusal(0, stop.signal.aborted ? lateAnswer(limit_s) : noAnswer);
+  } finally {
+    clearTimeout(timer);
   }
   if (!response.ok) throw await refusal(response);
   return response;
 }
 
-// Send a request and read its answer.  Browsers have six connections to a server: a request on one that hangs is given up, so that
-// others, the stream's too, do not wait behind it.
+// Send a request and read its answer, all of it in time.
 export async function ask<T>(path: string, options: RequestInit = {}, limit_s = patience_s): Promise<T> {
   const stop = new AbortController(), { signal } = options;
   const end = () => stop.abort();
@@ -48,11 +57,11 @@ export async function ask<T>(path: string, options: RequestInit = {}, limit_s = 
   signal?.addEventListener("abort", end);
   if (signal?.aborted) end();
   try {
-    const response = await open(path, { ...options, signal: stop.signal });
+    const response = await open(path, { ...options, signal: stop.signal }, limit_s);
     return (await response.json()) as T;
   } catch (error) {
     if (!late || signal?.aborted) throw error;
-    throw new Refusal(0, `polluxd has not answered for ${limit_s} s.${options.method === "POST" ? " It may do later what was asked." : ""}`);
+    throw new Refusal(0, `${lateAnswer(limit_s)}${options.method === "POST" ? " It may do later what was asked." : ""}`);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ask, get, Refusal } from "../src/request.ts";
+import { ask, get, open, Refusal } from "../src/request.ts";
 
 // The sentence and the status of the refusal.
 async function refusalOf(answer: Promise<unknown>): Promise<[number, string]> {
@@ -24,6 +24,22 @@ test("a request that gets no answer is given up", async () => {
   assert.deepEqual(await refusalOf(ask("/v1/status", {}, 0.05)), [0, "polluxd has not answered for 0.05 s."]);
   assert.deepEqual(await refusalOf(ask("/v1/jobs", { method: "POST" }, 0.05)), [0, "polluxd has not answered for 0.05 s. It may do later what was asked."]);
   assert.ok(signals.every((signal) => signal.aborted), "they give their connections back");
+});
+
+test("so is a stream that does not begin, and one that has begun goes on", async () => {
+  globalThis.fetch = (_, options) => hung(options?.signal as AbortSignal);
+  assert.deepEqual(await refusalOf(open("/v1/watch", {}, 0.05)), [0, "polluxd has not answered for 0.05 s."]);
+  let body: AbortSignal | undefined;
+  globalThis.fetch = (_, options) => {
+    body = options?.signal as AbortSignal;
+    return Promise.resolve(new Response("data"));
+  };
+  const view = new AbortController();
+  await open("/v1/watch", { signal: view.signal }, 0.01);
+  await new Promise((done) => setTimeout(done, 50));
+  assert.equal(body?.aborted, false);
+  view.abort();
+  assert.equal(body?.aborted, true);
 });
 
 test("so is one whose answer does not end", async () => {
