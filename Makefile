@@ -210,7 +210,7 @@ $(TESTS:%=%.run): %.run: %
 $(B)/tests/test_backend.run $(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
-test: ## all tests, about half an hour; ends with `N passed, N failed`
+test: ## all tests, about twenty minutes; ends with `N passed, N failed`
 	@tools/setup test
 	@tools/test
 soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours
