@@ -95,7 +95,7 @@ struct wait_times present_times (const struct present *present)
 static json_t *describe_waiting (const struct present *present, const struct job *job)
 {
     char sentence[WAIT_REASON_SIZE];
-    return wait_reason (present->cluster, present->totals, job, present_times (present), sentence)
+    return wait_reason (present->cluster, &present->totals, job, present_times (present), sentence)
                ? json_string (sentence)
                : json_null ();
 }

@@ -74,7 +74,7 @@ static json_t *describe_line (const void *line)
 json_t *describe_explanation (const struct present *present, int job, const struct explanation *all)
 {
     char waits[WAIT_REASON_SIZE];
-    bool waiting = wait_reason (present->cluster, present->totals, present->cluster->jobs[job],
+    bool waiting = wait_reason (present->cluster, &present->totals, present->cluster->jobs[job],
                                 present_times (present), waits);
     const struct round_summary *full = round_history_last_full (present->rounds);
     struct explain_text text; /* 22 KiB */

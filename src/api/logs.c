@@ -95,7 +95,7 @@ static void why_not_started (const struct api *api, const struct job *job, char 
 {
     struct present present = api_present (api);
     char waits[WAIT_REASON_SIZE];
-    if (wait_reason (present.cluster, present.totals, job, present_times (&present), waits))
+    if (wait_reason (present.cluster, &present.totals, job, present_times (&present), waits))
         snprintf (ret, size, "job %s has not started yet: it is %s, and %s", job->spec.name,
                   job_phase_names[job->phase], waits);
     else

@@ -81,6 +81,9 @@ static void leave (struct api *api, struct http_request *request, int index, dou
     } else if (power->state == POWER_UP || (power->state == POWER_DRAINING && sooner)) {
         event.power.state = POWER_DRAINING;
         event.power.deadline_us = deadline_us;
+    } else if (power->state == POWER_STOPPING && power->deadline_us > deadline_us) {
+        event.power.state = POWER_STOPPING; /* its jobs have been asked to stop */
+        event.power.deadline_us = deadline_us;
     } else {
         show (api, request, index);
         return;
@@ -136,9 +139,11 @@ void api_resume (struct api *api, struct http_request *request)
                     cluster->nodes[index].name, power_names[power->state],
                     cluster->power.groups[power->group].name);
     else if (cluster->nodes[index].slots == 0)
-        api_refuse (api, request, 409,
-                    "node %s is gone: it takes replicas again when it is up (pollux nodes up)",
-                    cluster->nodes[index].name);
+        api_refuse (
+            api, request, 409,
+            "node %s has no slots: it takes replicas again when it has some (pollux nodes up, if "
+            "it was gone)",
+            cluster->nodes[index].name);
     else
         set_available (api, request, index, true);
 }

@@ -76,7 +76,7 @@ void row_put_job (struct json_text *text, const struct present *present, int ind
     struct job_figures figures = job_figures_of (present, index);
     char sentence[WAIT_REASON_SIZE];
     struct wait_times times = {.now_us = present->now_us, .left_out = true};
-    bool waits = wait_reason (present->cluster, present->totals, job, times, sentence);
+    bool waits = wait_reason (present->cluster, &present->totals, job, times, sentence);
     size_t start = text->length;
     json_text_put (text, "[%d", index);
     put_string (text, job->spec.name);

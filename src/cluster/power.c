@@ -84,7 +84,8 @@ static void set_state (struct node_power *power, enum power_state state, int64_t
 /* True if a provider takes the node away. */
 static bool is_leaving (const struct node_power *power)
 {
-    return power->state == POWER_DRAINING && power->deadline_us > 0;
+    bool goes = power->state == POWER_DRAINING || power->state == POWER_STOPPING;
+    return goes && power->deadline_us > 0;
 }
 
 int node_power_ordered (const struct node_power *nodes, int count, int group)
@@ -118,9 +119,8 @@ static bool is_changing (const struct power *power, const struct node_power *nod
 {
     if (node->state == POWER_STARTING)
         return is_growth (power, node);
-    return (node->state == POWER_STOPPING ||
-            (node->state == POWER_DRAINING && !is_leaving (node))) &&
-           now_us - node->since_us < POWER_RETURN_US;
+    bool goes = node->state == POWER_DRAINING || node->state == POWER_STOPPING;
+    return goes && !is_leaving (node) && now_us - node->since_us < POWER_RETURN_US;
 }
 
 /* True if a node of the group is off or has never been there: it can be ordered. */
@@ -172,13 +172,17 @@ bool power_blocked (const struct cluster *cluster, int group, int64_t now_us)
     return node_power_blocked (cluster->node_power, cluster->node_count, group, now_us);
 }
 
-int power_failures (const struct cluster *cluster, int group)
+int power_failures (const struct cluster *cluster, int node)
 {
+    const struct node_power *order = &cluster->node_power[node];
     int most = 0;
     for (int i = 0; i < cluster->node_count; i++) {
         const struct node_power *power = &cluster->node_power[i];
-        if (power->group == group && power->failures > most)
-            most = power->failures;
+        bool over = power->state == POWER_FAILED || power->state == POWER_OFF;
+        bool since = i != node && over && power->since_us >= order->since_us;
+        int known = power->failures - since;
+        if (power->group == order->group && known > most)
+            most = known;
     }
     return most;
 }
@@ -397,7 +401,7 @@ static bool may_follow (enum power_state from, enum power_state to)
         [POWER_UP] = 1u << POWER_DRAINING | 1u << POWER_STOPPING,
         /* A notice may come for a node that is drained already. */
         [POWER_DRAINING] = 1u << POWER_DRAINING | 1u << POWER_STOPPING,
-        [POWER_STOPPING] = 1u << POWER_OFF,
+        [POWER_STOPPING] = 1u << POWER_STOPPING | 1u << POWER_OFF,
         [POWER_FAILED] = 1u << POWER_OFF,
     };
     return next[from] >> to & 1;
@@ -418,6 +422,12 @@ int power_check_change (const struct cluster *cluster, const struct event *event
     if (event->power.state == POWER_STARTING && cluster->power.groups[group].retired)
         return fail (err, -EINVAL, "POWER of node %s: its group %s is not configured any more",
                      name, cluster->power.groups[group].name);
+    if (from == POWER_STOPPING && event->power.state == POWER_STOPPING &&
+        !(is_leaving (&cluster->node_power[node]) && event->power.deadline_us > 0 &&
+          event->power.deadline_us < cluster->node_power[node].deadline_us))
+        return fail (err, -EINVAL,
+                     "POWER of node %s: it is stopping; expected an earlier deadline than before",
+                     name);
     if (from == POWER_DRAINING && event->power.state == POWER_DRAINING &&
         event->power.deadline_us == 0 && is_leaving (&cluster->node_power[node]))
         return fail (err, -EINVAL,
@@ -449,7 +459,7 @@ int power_apply_change (struct cluster *cluster, const struct event *event,
     } else if (state == POWER_FAILED) {
         /* It is ordered again, here or elsewhere, when the next SIZE says so; with a fixed size when the group is not blocked. */
         int *wanted = &cluster->power.wanted[power->group];
-        power->failures = power_failures (cluster, power->group) + 1;
+        power->failures = power_failures (cluster, index) + 1;
         *wanted -= cluster->power.goal.kind != GOAL_FIXED &&
                    *wanted > cluster->power.groups[power->group].min_nodes;
     }

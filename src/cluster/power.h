@@ -102,8 +102,9 @@ int power_ordered (const struct cluster *cluster, int group);
  * cannot be returned, the group is free again at its deadline: others can be ordered. */
 bool power_blocked (const struct cluster *cluster, int group, int64_t now_us);
 
-/* Orders of the group that have failed in succession, since a node of it came. */
-int power_failures (const struct cluster *cluster, int group);
+/* Orders of a node's group that had failed in succession, since a node of it came, when this node was ordered.  So orders that were made
+ * together and fail together count once. */
+int power_failures (const struct cluster *cluster, int node);
 
 /* True if the budget, if there is one, pays a node more of the group beside all that are paid or ordered, also those that are
  * leaving; or if the minimum of the group needs it. */

@@ -12,14 +12,6 @@
 
 #include "base/excerpt.h"
 
-static int replicas_on (struct placement placement, int node)
-{
-    for (int i = 0; i < placement.count; i++)
-        if (placement.shares[i].node == node)
-            return placement.shares[i].replicas;
-    return 0;
-}
-
 /* Slots of a placement on nodes that take replicas, without those that `counted` has on the same nodes.
  * A job that moves holds its old and its new slots. */
 static int held_on (const struct cluster *cluster, struct placement placement,
@@ -28,35 +20,33 @@ static int held_on (const struct cluster *cluster, struct placement placement,
     int held = 0;
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
-        int more = share.replicas - replicas_on (counted, share.node);
+        int more = share.replicas - placement_on (counted, share.node);
         held += cluster->nodes[share.node].available && more > 0 ? more : 0;
     }
     return held;
 }
 
-/* Slots of the type that has most of them, of those that the job may use (NULL: of all).  Types after the first 64 are
- * not counted. */
-static int slots_of_types (const struct cluster *cluster, const struct job *job)
+/* Add slots to those of a type.  Types beyond the limit are not counted. */
+static void add_type_slots (struct slot_totals *totals, const struct node *node)
 {
-    struct {
-        const char *type;
-        int slots;
-    } sums[64];
-    int count = 0, most = 0;
-    for (int i = 0; i < cluster->node_count; i++) {
-        const struct node *node = &cluster->nodes[i];
-        int at = 0;
-        if (!node->available || (job && !job_allows_type (job, node->type)))
-            continue;
-        while (at < count && strcmp (sums[at].type, node->type) != 0)
-            at++;
-        if (at == count && count == (int)(sizeof (sums) / sizeof (sums[0])))
-            continue;
-        if (at == count)
-            sums[count++].slots = 0;
-        sums[at].type = node->type;
-        sums[at].slots += node->slots;
-        most = sums[at].slots > most ? sums[at].slots : most;
+    int at = 0;
+    while (at < totals->type_count && strcmp (totals->types[at].type, node->type) != 0)
+        at++;
+    if (at == NODE_TYPES_LIMIT)
+        return;
+    if (at == totals->type_count)
+        totals->types[totals->type_count++] = (struct type_slots){.type = node->type};
+    totals->types[at].slots += node->slots;
+}
+
+/* Slots of the type that has most of them, of those that the job may use. */
+static int most_of_a_type (const struct slot_totals *totals, const struct job *job)
+{
+    int most = 0;
+    for (int i = 0; i < totals->type_count; i++) {
+        const struct type_slots *type = &totals->types[i];
+        if (type->slots > most && job_allows_type (job, type->type))
+            most = type->slots;
     }
     return most;
 }
@@ -65,11 +55,14 @@ struct slot_totals slot_totals_of (const struct cluster *cluster)
 {
     struct slot_totals totals = {0};
     for (int i = 0; i < cluster->node_count; i++) {
-        totals.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
-        totals.nodes += cluster->nodes[i].available;
+        const struct node *node = &cluster->nodes[i];
         totals.starting += cluster->node_power[i].state == POWER_STARTING;
+        if (!node->available)
+            continue;
+        totals.slots += node->slots;
+        totals.nodes++;
+        add_type_slots (&totals, node);
     }
-    totals.type_slots = slots_of_types (cluster, NULL);
     totals.free = totals.slots;
     for (int i = 0; i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
@@ -117,7 +110,7 @@ static const struct job *find_leaving (const struct cluster *cluster, const stru
             continue;
         for (int j = 0; j < job->desired.count; j++) {
             int node = job->desired.shares[j].node;
-            if (replicas_on (other->placement, node) > 0) {
+            if (placement_on (other->placement, node) > 0) {
                 *ret_node = node;
                 return other;
             }
@@ -183,30 +176,30 @@ static void add_types (char ret[WAIT_REASON_SIZE], const struct allowed_types *t
         append (ret, WAIT_REASON_SIZE, " and %d more", types->count - SHOWN);
 }
 
-static void wait_for_room (const struct cluster *cluster, struct slot_totals totals,
+static void wait_for_room (const struct cluster *cluster, const struct slot_totals *totals,
                            const struct job *job, struct wait_times times,
                            char ret[WAIT_REASON_SIZE])
 {
     int needs = job_next_replicas (job, 0);
-    int most = job->spec.types.count > 0 ? slots_of_types (cluster, job) : totals.type_slots;
+    int most = most_of_a_type (totals, job);
     if (needs == 0) {
         append (ret, WAIT_REASON_SIZE, "no count of replicas is within its limits: change them");
         return;
     }
-    if (totals.starting > 0 && (needs > totals.slots || needs > most)) {
-        append (ret, WAIT_REASON_SIZE, "waits for %d node%s to start", totals.starting,
-                totals.starting == 1 ? "" : "s");
+    if (totals->starting > 0 && (needs > totals->slots || needs > most)) {
+        append (ret, WAIT_REASON_SIZE, "waits for %d node%s to start", totals->starting,
+                totals->starting == 1 ? "" : "s");
         return;
     }
-    if (totals.nodes == 0) {
+    if (totals->nodes == 0) {
         append (ret, WAIT_REASON_SIZE, "no node takes replicas: all are %s, or there are none",
                 cluster->power.count > 0 ? "off or drained" : "drained");
         return;
     }
-    if (needs > totals.slots) {
+    if (needs > totals->slots) {
         append (ret, WAIT_REASON_SIZE,
                 "too large: needs %d slots, and the nodes that take replicas have %d", needs,
-                totals.slots);
+                totals->slots);
         return;
     }
     if (needs > most) {
@@ -217,8 +210,8 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
                 job->spec.types.count > 0 ? ")" : "", most);
         return;
     }
-    if (needs > totals.free)
-        append (ret, WAIT_REASON_SIZE, "no free slots: needs %d, %d free; ", needs, totals.free);
+    if (needs > totals->free)
+        append (ret, WAIT_REASON_SIZE, "no free slots: needs %d, %d free; ", needs, totals->free);
     if (times.left_out || times.next_round_us == INT64_MAX) {
         append (ret, WAIT_REASON_SIZE, "waits for the next round");
         return;
@@ -231,8 +224,8 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
     add_seconds (ret, times.next_round_us - times.now_us);
 }
 
-bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
-                  struct wait_times times, char ret[WAIT_REASON_SIZE])
+bool wait_reason (const struct cluster *cluster, const struct slot_totals *totals,
+                  const struct job *job, struct wait_times times, char ret[WAIT_REASON_SIZE])
 {
     ret[0] = '\0';
     switch (job->phase) {

@@ -12,10 +12,14 @@ struct slot_totals {
     int free;  /* slots that no job holds and no plan has assigned */
     int slots; /* all */
     int nodes;
-    int type_slots; /* of the type with most of them */
-    int starting;   /* nodes that are ordered and have not come */
+    int starting; /* nodes that are ordered and have not come */
+    struct type_slots {
+        const char *type;
+        int slots;
+    } types[NODE_TYPES_LIMIT];
+    int type_count;
 };
-/* O(nodes x types + live jobs): compute it once for a list of jobs. */
+/* O(nodes x types + live jobs): compute it once for a list of jobs, O(types) each. */
 struct slot_totals slot_totals_of (const struct cluster *cluster);
 
 /* Which times the sentence has. */
@@ -26,8 +30,8 @@ struct wait_times {
 };
 
 /* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended. */
-bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
-                  struct wait_times times, char ret[WAIT_REASON_SIZE]);
+bool wait_reason (const struct cluster *cluster, const struct slot_totals *totals,
+                  const struct job *job, struct wait_times times, char ret[WAIT_REASON_SIZE]);
 
 /* Until when a job waits after a failure, or an end from outside with a pause; -1: it does not. */
 int64_t wait_retry_us (const struct job *job, int64_t now_us);

@@ -58,7 +58,7 @@ static int next_of_node (const struct cluster *cluster, const int64_t *loads, in
     bool late = power->deadline_us > 0 && power->deadline_us <= now_us;
     if (power->state == POWER_STARTING && late)
         *ret = power_event (name, POWER_FAILED, now_us,
-                            retry_us (power_failures (cluster, power->group), now_us),
+                            retry_us (power_failures (cluster, node), now_us),
                             "it did not come up in time");
     else if (power->state == POWER_DRAINING && loads[node] == 0)
         *ret = power_event (name, POWER_STOPPING, now_us, 0, "");

@@ -21,7 +21,8 @@ static void expect_waiting (const struct cluster_fixture *cluster_fixture, int j
 {
     char sentence[WAIT_REASON_SIZE];
     struct wait_times times = {.now_us = cluster_fixture->now_us, .next_round_us = next_round_us};
-    bool waits = wait_reason (&cluster_fixture->cluster, slot_totals_of (&cluster_fixture->cluster),
+    struct slot_totals totals = slot_totals_of (&cluster_fixture->cluster);
+    bool waits = wait_reason (&cluster_fixture->cluster, &totals,
                               cluster_fixture->cluster.jobs[job], times, sentence);
     if (!expected)
         assert_false (waits);

@@ -118,6 +118,12 @@ static void a_notice_is_not_forgotten (void **state)
     assert_int_equal (0, power_post (&cluster, S, "spot-0", POWER_DRAINING, 9 * S));
     assert_int_equal (-EINVAL, power_post (&cluster, S, "spot-0", POWER_DRAINING, 0));
     assert_int_equal (0, power_post (&cluster, S, "spot-0", POWER_DRAINING, 8 * S));
+    /* Its jobs are being stopped: only an earlier deadline is another notice. */
+    assert_int_equal (0, power_post (&cluster, 2 * S, "spot-0", POWER_STOPPING, 8 * S));
+    assert_int_equal (-EINVAL, power_post (&cluster, 3 * S, "spot-0", POWER_STOPPING, 8 * S));
+    assert_int_equal (-EINVAL, power_post (&cluster, 3 * S, "spot-0", POWER_STOPPING, 0));
+    assert_int_equal (0, power_post (&cluster, 3 * S, "spot-0", POWER_STOPPING, 5 * S));
+    assert_int_equal (cluster.node_power[0].deadline_us, 5 * S);
     cluster_clear (&cluster);
 }
 

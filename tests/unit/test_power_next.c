@@ -177,6 +177,32 @@ static void failures_of_several_names (void **state)
     cluster_clear (&cluster);
 }
 
+/* Orders that were made together and fail together are one failure. */
+static void failures_of_one_size_count_once (void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a-0", "a-1", "a-2", "a-3"};
+    struct cluster cluster = {0};
+    struct node_group group = power_group ("a", 4, 1);
+    int64_t now_us = S;
+    group.min_nodes = group.nodes = 4;
+    assert_int_equal (0, power_groups (&cluster, now_us, &group, 1));
+    for (int wait_s = 60; wait_s <= 240; wait_s *= 2) {
+        for (size_t i = 0; i < COUNT (names); i++)
+            expect (&cluster, now_us, names[i], POWER_STARTING, now_us + 840 * S);
+        now_us += 840 * S;
+        for (size_t i = 0; i < COUNT (names); i++) {
+            expect (&cluster, now_us, names[i], POWER_FAILED, now_us + wait_s * S);
+            if (i % 2 == 0) /* returned before the next one fails */
+                assert_int_equal (0, power_post (&cluster, now_us, names[i], POWER_OFF, 0));
+        }
+        now_us += wait_s * S;
+        assert_int_equal (0, power_post (&cluster, now_us, "a-1", POWER_OFF, 0));
+        assert_int_equal (0, power_post (&cluster, now_us, "a-3", POWER_OFF, 0));
+    }
+    cluster_clear (&cluster);
+}
+
 static void notices_end_at_their_deadline (void **state)
 {
     (void)state;
@@ -572,6 +598,7 @@ int main (void)
         cmocka_unit_test (surplus_names_are_not_ordered),
         cmocka_unit_test (failures_wait_longer_each_time),
         cmocka_unit_test (failures_of_several_names),
+        cmocka_unit_test (failures_of_one_size_count_once),
         cmocka_unit_test (notices_end_at_their_deadline),
         cmocka_unit_test (graces_end_at_the_deadline),
         cmocka_unit_test (notices_keep_the_budget),

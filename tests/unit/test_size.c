@@ -411,7 +411,8 @@ static bool is_in_flight (const struct size_scene *scene)
     const struct power *power = &scene->power;
     for (int i = 0; i < scene->view.node_count; i++) {
         const struct node_power *node = &scene->states[i];
-        if (node->state == POWER_DRAINING || node->state == POWER_STOPPING)
+        bool taken = node->deadline_us > 0; /* away, by the provider */
+        if ((node->state == POWER_DRAINING || node->state == POWER_STOPPING) && !taken)
             if (view_now_us (&scene->view) < node->since_us + 600000000)
                 return true;
         /* One that was ordered before the change, or when its group was complete, replaces another one. */
