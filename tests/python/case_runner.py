@@ -9,6 +9,7 @@ replica at the same time.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import inspect
 import os
 import signal
@@ -49,7 +50,9 @@ class Cases(dict):
             self[name](folder)
 
     def run_all(self, folder: Path) -> None:
-        """After a failure the process ends: the other replicas then fail in their next exchange."""
+        """After a failure the process ends: the other replicas then fail in their next exchange.
+        If it hangs, it prints the stacks of its threads before it is killed (TIMEOUT_S)."""
+        faulthandler.dump_traceback_later(270)
         for name in self:
             try:
                 self.run(name, folder)
