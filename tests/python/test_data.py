@@ -20,15 +20,8 @@ def test_one_replica(name, tmp_path):
 
 @pytest.fixture(scope="module", params=[2, 3] if os.environ.get("POLLUX_SOAK") else [2])
 def ended(request, tmp_path_factory):
-    """The output of several replicas that run all cases up to the first failure.  Loaders fork
-    workers beside threads of gloo, and such a fork can hang: a run in which all replicas hang is
-    repeated once."""
-    for _attempt in range(2):
-        folder = tmp_path_factory.mktemp("data")
-        result = replicas.run(data_cases.__file__, request.param, folder)
-        if any(code != -9 for code in result.codes):
-            break
-    return result
+    """The output of several replicas that run all cases up to the first failure."""
+    return replicas.run(data_cases.__file__, request.param, tmp_path_factory.mktemp("data"))
 
 
 @pytest.mark.parametrize("name", data_cases.CASES)
